@@ -1,0 +1,145 @@
+package access
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// How long things live.
+const (
+	// LinkLife is how long a link from Slack opens: a post-mortem is written within days.
+	LinkLife = 14 * 24 * time.Hour
+	// SessionLife is how long an opened link reads on.
+	SessionLife = 12 * time.Hour
+
+	cookieName = "snapflame_session"
+)
+
+// Grant is what a request may do.
+type Grant int
+
+// The grants, each including the ones before it.
+const (
+	None Grant = iota
+	Read
+	Act // start captures, download raw profiles without an audit name
+)
+
+// Options of a Gate.
+type Options struct {
+	// Key signs links and sessions; 32 random bytes that all replicas share.
+	Key []byte
+	// Token is api.token; empty: no bearer access at all.
+	Token string
+	// PublicURL is how people reach the service; empty: links are relative.
+	PublicURL string
+	// Now is the clock; nil: time.Now.
+	Now func() time.Time
+}
+
+// Gate signs links and checks requests.
+type Gate struct {
+	key    []byte
+	token  [sha256.Size]byte
+	closed bool
+	base   string
+	secure bool
+	now    func() time.Time
+}
+
+// New returns a Gate.
+func New(o Options) *Gate {
+	g := &Gate{
+		key: o.Key, token: sha256.Sum256([]byte(o.Token)), closed: o.Token == "",
+		base: strings.TrimRight(o.PublicURL, "/"), secure: strings.HasPrefix(o.PublicURL, "https://"), now: o.Now,
+	}
+	if g.now == nil {
+		g.now = time.Now
+	}
+	return g
+}
+
+// URL returns the signed link of a path such as /incidents/x; empty without a
+// public URL, because a link that nobody can open is worse than none.
+func (g *Gate) URL(path string) string {
+	if g.base == "" {
+		return ""
+	}
+	return g.base + g.Path(path)
+}
+
+// Path is URL without the public part, for pages that are served locally.
+func (g *Gate) Path(path string) string {
+	exp := strconv.FormatInt(g.now().Add(LinkLife).Unix(), 10)
+	return (&url.URL{Path: path}).EscapedPath() + "?exp=" + exp + "&sig=" + g.sign("link", path, exp)
+}
+
+func (g *Gate) sign(kind, what, exp string) string {
+	m := hmac.New(sha256.New, g.key)
+	for _, s := range []string{kind, what, exp} {
+		m.Write([]byte(strconv.Itoa(len(s)) + ":" + s))
+	}
+	return base64.RawURLEncoding.EncodeToString(m.Sum(nil)[:20])
+}
+
+func (g *Gate) valid(kind, what, exp, sig string) bool {
+	at, err := strconv.ParseInt(exp, 10, 64)
+	if err != nil || g.now().Unix() >= at {
+		return false
+	}
+	return subtle.ConstantTimeCompare([]byte(sig), []byte(g.sign(kind, what, exp))) == 1
+}
+
+// Of tells what a request may do.
+func (g *Gate) Of(r *http.Request) Grant {
+	if h := r.Header.Get("Authorization"); h != "" {
+		if g.bearer(h) {
+			return Act
+		}
+		return None // a wrong token is refused even when a cookie would do
+	}
+	q := r.URL.Query()
+	if sig := q.Get("sig"); sig != "" && (r.Method == http.MethodGet || r.Method == http.MethodHead) && g.valid("link", r.URL.Path, q.Get("exp"), sig) {
+		return Read
+	}
+	if c, err := r.Cookie(cookieName); err == nil {
+		if parts := strings.SplitN(c.Value, ".", 3); len(parts) == 3 && g.valid("session", parts[0], parts[1], parts[2]) {
+			if parts[0] == "act" {
+				return Act
+			}
+			return Read
+		}
+	}
+	return None
+}
+
+func (g *Gate) bearer(header string) bool {
+	scheme, token, _ := strings.Cut(header, " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return false
+	}
+	return g.matches(strings.TrimSpace(token))
+}
+
+func (g *Gate) matches(token string) bool {
+	got := sha256.Sum256([]byte(token))
+	return subtle.ConstantTimeCompare(got[:], g.token[:]) == 1 && !g.closed
+}
+
+// setSession writes the session cookie. SameSite=Lax keeps other sites from
+// posting with it and still lets a link from Slack arrive with it.
+func (g *Gate) setSession(w http.ResponseWriter, grant string) {
+	end := g.now().Add(SessionLife)
+	exp := strconv.FormatInt(end.Unix(), 10)
+	http.SetCookie(w, &http.Cookie{
+		Name: cookieName, Value: grant + "." + exp + "." + g.sign("session", grant, exp), Path: "/",
+		Expires: end, HttpOnly: true, Secure: g.secure, SameSite: http.SameSiteLaxMode,
+	})
+}
