@@ -53,6 +53,10 @@ type Sent struct {
 	FileID    string    `json:"file_id,omitempty"`
 	ClaimedAt time.Time `json:"claimed_at"`
 	SentAt    time.Time `json:"sent_at,omitzero"`
+	// Sum is a digest of the content that Slack shows, PostAt the Post.At it came
+	// with: an older revision or the same content again is not sent.
+	Sum    string    `json:"sum,omitempty"`
+	PostAt time.Time `json:"post_at,omitzero"`
 	// Note is said once when delivery degraded: "invite the bot", "channel archived".
 	Note string `json:"note,omitempty"`
 	// Dead marks a post that can never be delivered (root deleted, channel gone).
