@@ -1,0 +1,41 @@
+package conf
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Problem is one thing that is wrong: where (file and line, or variable), which
+// key, and what to do. Its Error is one line.
+type Problem struct {
+	Where string
+	Key   string
+	What  string
+}
+
+func (p Problem) Error() string {
+	var b strings.Builder
+	if p.Where != "" {
+		b.WriteString(p.Where + ": ")
+	}
+	if p.Key != "" {
+		b.WriteString(p.Key + " ")
+	}
+	b.WriteString(p.What)
+	return b.String()
+}
+
+// Problems is every mistake of a configuration, in the order they were found.
+type Problems []Problem
+
+// Error is the first problem and how many follow, in one line.
+func (p Problems) Error() string {
+	switch len(p) {
+	case 0:
+		return "no problem"
+	case 1:
+		return p[0].Error()
+	default:
+		return fmt.Sprintf("%s (and %d more: snapflame config check)", p[0].Error(), len(p)-1)
+	}
+}
