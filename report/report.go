@@ -70,6 +70,11 @@ type Report struct {
 
 	Meta Meta  `json:"-"`
 	Tree *Tree `json:"-"` // busy samples only, capped
+
+	// Captures is how many were merged; 0 and 1 are one.
+	Captures int `json:"captures,omitempty"`
+
+	parts []*profile // what Compare, Merge and Peek need; nil in a report read from JSON
 }
 
 // Function is one function: name + file + line. Shares are of busy, 0 to 1.
@@ -85,6 +90,15 @@ type Function struct {
 	SelfBytes    int64   `json:"self_bytes"`
 	TotalBytes   int64   `json:"total_bytes"`
 	Kind         Kind    `json:"kind"`
+
+	// Of several captures merged: the smallest and largest self share among them.
+	Spread *Spread `json:"spread,omitempty"`
+}
+
+// Spread is how far one share differs between captures.
+type Spread struct {
+	Low  float64 `json:"low"`
+	High float64 `json:"high"`
 }
 
 // Module is the sum over one file or one npm package.

@@ -1,0 +1,122 @@
+package report
+
+import (
+	"fmt"
+	"sort"
+)
+
+// Analyse reads one pprof file, raw or gzip, and says what it holds. Any input
+// that is no usable profile gives an *InputError: one sentence that says what
+// the bytes are and what to do. A profile without samples is no error; its
+// verdict is empty.
+func Analyse(data []byte, o Options) (*Report, error) {
+	p, facts, err := read(data, o)
+	if err != nil {
+		return nil, err
+	}
+	r := build([]*profile{p}, o.Meta)
+	r.Samples, r.RemovedNS = facts.samples, facts.removed
+	r.Notes = facts.notes
+	r.Findings = findings(r)
+	return r, nil
+}
+
+// readFacts is what the decoded profile no longer holds.
+type readFacts struct {
+	samples int64
+	removed int64
+	notes   []string
+}
+
+func read(data []byte, o Options) (*profile, readFacts, error) {
+	var facts readFacts
+	if len(data) == 0 {
+		return nil, facts, inputErrorf(InputEmpty, "the file is empty: the API answered without a body; take the capture again")
+	}
+	raw, err := gunzip(data)
+	if err != nil {
+		return nil, facts, err
+	}
+	if len(raw) == 0 {
+		return nil, facts, inputErrorf(InputEmpty, "the file is empty once uncompressed; take the capture again")
+	}
+	p, facts, err := decode(raw, o)
+	if err != nil {
+		// Only what failed as a profile is looked at as something else: a
+		// profile may begin with bytes that read as text.
+		if known := sniff(raw); known != nil {
+			return nil, facts, known
+		}
+		return nil, facts, err
+	}
+	return p, facts, nil
+}
+
+func decode(raw []byte, o Options) (*profile, readFacts, error) {
+	var facts readFacts
+	t, err := readTables(raw)
+	if err != nil {
+		return nil, facts, err
+	}
+	typ, m, note, err := t.measure(o)
+	if err != nil {
+		return nil, facts, err
+	}
+	f, err := fold(t, m)
+	if err != nil {
+		return nil, facts, err
+	}
+	fr := newFramer(t, o.SourceMap)
+	p, err := decodeStacks(t, f, fr)
+	if err != nil {
+		return nil, facts, err
+	}
+	p.typ = typ
+	facts = readFacts{samples: int64(t.n.samples), removed: f.removed, notes: notes(note, f, fr)}
+	return p, facts, nil
+}
+
+func notes(note string, f *folded, fr *framer) []string {
+	var n []string
+	if note != "" {
+		n = append(n, note)
+	}
+	if f.noStack > 0 {
+		n = append(n, fmt.Sprintf("%s without a call stack left out", plural(f.noStack, "sample")))
+	}
+	if f.negative > 0 {
+		n = append(n, fmt.Sprintf("%s with negative values left out", plural(f.negative, "sample")))
+	}
+	if f.saturated {
+		n = append(n, "values too large to add up; the sums stop at the largest number")
+	}
+	if fr.fixed {
+		n = append(n, "names that were not valid UTF-8 have been repaired")
+	}
+	if f.merged {
+		n = append(n, "samples were merged per stack in the file: the cap on waits is approximate")
+	}
+	return append(n, mapNotes(fr.reasons)...)
+}
+
+func mapNotes(reasons map[MapReason]int) []string {
+	var n []string
+	for why, text := range map[MapReason]string{
+		NoMap:     "have no source map and stand as in the bundle",
+		NoColumn:  "stand on minified lines and the profile has no columns, so the source map cannot place them",
+		NoSegment: "are not in the source map and stand as in the bundle",
+	} {
+		if c := reasons[why]; c > 0 {
+			n = append(n, fmt.Sprintf("%s %s", plural(int64(c), "function position"), text))
+		}
+	}
+	sort.Strings(n)
+	return n
+}
+
+func plural(n int64, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}

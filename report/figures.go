@@ -1,0 +1,215 @@
+package report
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Bounds under which shares cannot be told apart.
+const (
+	weakSamples = 100 // busy samples by count
+	weakRecords = 20  // heap records
+)
+
+// build sums one or several captures of one type. Their frames must be the
+// same table.
+func build(parts []*profile, meta Meta) *Report {
+	r := &Report{Type: parts[0].typ, Meta: meta, parts: parts, Functions: []Function{}, Findings: []Finding{}}
+	s := newSums(parts[0].frames)
+	for _, p := range parts {
+		r.Merged = r.Merged || p.merged
+		r.DurationNS = plus(r.DurationNS, p.duration)
+		s.add(p)
+	}
+	if r.Type == CPU {
+		r.BusyNS, r.IdleNS, r.ProgramNS = s.busy, s.idle, s.program
+	} else {
+		r.BusyBytes = plus(plus(s.busy, s.idle), s.program)
+	}
+	r.Verdict = s.verdict(r.Type)
+	if s.busy > 0 {
+		r.GCShare = float64(s.gc) / float64(s.busy)
+	}
+	r.Functions = s.functions(r.Type)
+	r.Modules = s.modules()
+	r.Tree = buildTree(parts, r.Type)
+	return r
+}
+
+// sums is everything that is added up once per distinct stack.
+type sums struct {
+	frames              []Frame
+	busy, idle, program int64
+	gc                  int64
+	count, records      int64
+	seen                []bool
+	self, total, charge []int64
+	stamp               []uint32
+	turn                uint32
+
+	module      []int32 // module of each frame; -1 is none
+	names       []string
+	kinds       []Kind
+	mSelf, mSum []int64
+	mStamp      []uint32
+}
+
+func newSums(frames []Frame) *sums {
+	n := len(frames)
+	s := &sums{
+		frames: frames, seen: make([]bool, n), self: make([]int64, n), total: make([]int64, n),
+		charge: make([]int64, n), stamp: make([]uint32, n), module: make([]int32, n),
+	}
+	byName := map[string]int32{}
+	for i, f := range frames {
+		if f.Module == "" {
+			s.module[i] = -1
+			continue
+		}
+		m, ok := byName[f.Module]
+		if !ok {
+			m = int32(len(s.names)) //nolint:gosec // at most the number of frames
+			byName[f.Module] = m
+			s.names = append(s.names, f.Module)
+			s.kinds = append(s.kinds, f.Kind)
+		}
+		s.module[i] = m
+	}
+	s.mSelf, s.mSum = make([]int64, len(s.names)), make([]int64, len(s.names))
+	s.mStamp = make([]uint32, len(s.names))
+	return s
+}
+
+func (s *sums) add(p *profile) {
+	for i := range p.stacks {
+		st := &p.stacks[i]
+		if st.records == 0 || st.from == st.to {
+			continue
+		}
+		switch {
+		case p.typ == CPU && st.class == classIdle:
+			s.idle = plus(s.idle, st.value)
+			continue
+		case p.typ == CPU && st.class == classProgram:
+			s.program = plus(s.program, st.value)
+			continue
+		}
+		s.busy = plus(s.busy, st.value)
+		s.count = plus(s.count, st.count)
+		s.records = plus(s.records, st.records)
+		s.stack(p.of(st), st.value)
+	}
+}
+
+// stack adds one stack's value to each of its functions, once however often a
+// function recurs in it.
+func (s *sums) stack(frames []int32, v int64) {
+	s.turn++
+	leaf := frames[0]
+	s.self[leaf] = plus(s.self[leaf], v)
+	if s.frames[leaf].Kind == KindGC {
+		s.gc = plus(s.gc, v)
+	}
+	charged := int32(-1)
+	for _, f := range frames {
+		if s.stamp[f] == s.turn {
+			continue
+		}
+		s.stamp[f] = s.turn
+		s.seen[f] = true
+		s.total[f] = plus(s.total[f], v)
+		m := s.module[f]
+		if m < 0 {
+			continue
+		}
+		if charged < 0 {
+			charged = f
+		}
+		if s.mStamp[m] != s.turn {
+			s.mStamp[m] = s.turn
+			s.mSum[m] = plus(s.mSum[m], v)
+		}
+	}
+	if charged < 0 {
+		charged = leaf
+	} else {
+		m := s.module[charged]
+		s.mSelf[m] = plus(s.mSelf[m], v)
+	}
+	s.charge[charged] = plus(s.charge[charged], v)
+}
+
+func (s *sums) verdict(t Type) Verdict {
+	switch {
+	case s.records == 0 || s.busy == 0:
+		return Empty
+	case t == CPU && s.count < weakSamples, t == Heap && s.records < weakRecords:
+		return Weak
+	default:
+		return Conclusive
+	}
+}
+
+func (s *sums) share(v int64) float64 {
+	if s.busy == 0 {
+		return 0
+	}
+	return float64(v) / float64(s.busy)
+}
+
+func (s *sums) functions(t Type) []Function {
+	var order []int32
+	for i, seen := range s.seen {
+		if seen {
+			order = append(order, int32(i)) //nolint:gosec // at most the number of frames
+		}
+	}
+	slices.SortFunc(order, func(a, b int32) int {
+		return cmp.Or(cmp.Compare(s.self[b], s.self[a]), byName(&s.frames[a], &s.frames[b]))
+	})
+	out := make([]Function, len(order))
+	for i, k := range order {
+		f := &s.frames[k]
+		out[i] = Function{
+			Name: f.Name, File: f.File, Line: f.Line, Kind: f.Kind,
+			SelfShare: s.share(s.self[k]), TotalShare: s.share(s.total[k]),
+		}
+		if t == CPU {
+			out[i].SelfNS, out[i].TotalNS = s.self[k], s.total[k]
+		} else {
+			out[i].SelfBytes, out[i].TotalBytes = s.self[k], s.total[k]
+			out[i].ChargedShare = s.share(s.charge[k])
+		}
+	}
+	return out
+}
+
+func byName(a, b *Frame) int {
+	return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line))
+}
+
+// modules are sums by file and by npm package. Their self share includes what
+// built-ins without a file did for them: a module is asked "how much is
+// yours", and join and exec are nobody's.
+func (s *sums) modules() []Module {
+	var out []Module
+	for i, name := range s.names {
+		if s.mStamp[i] == 0 {
+			continue
+		}
+		out = append(out, Module{Name: name, Kind: s.kinds[i], SelfShare: s.share(s.mSelf[i]), TotalShare: s.share(s.mSum[i])})
+	}
+	slices.SortFunc(out, func(a, b Module) int {
+		return cmp.Or(cmp.Compare(b.SelfShare, a.SelfShare), cmp.Compare(b.TotalShare, a.TotalShare), cmp.Compare(a.Name, b.Name))
+	})
+	return out
+}
+
+// plus adds non-negative numbers and stops at the largest one.
+func plus(a, b int64) int64 {
+	const most = 1<<63 - 1
+	if a > most-b {
+		return most
+	}
+	return a + b
+}

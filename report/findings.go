@@ -1,0 +1,3 @@
+package report
+
+func findings(*Report) []Finding { return []Finding{} }
