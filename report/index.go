@@ -33,7 +33,7 @@ const (
 )
 
 type counts struct {
-	samples, strings, locations, functions, mappings, types int
+	samples, strings, locations, lines, functions, mappings, types int
 }
 
 func (c counts) check() error {
@@ -44,6 +44,7 @@ func (c counts) check() error {
 		{c.samples, maxSamples, "samples"},
 		{c.strings, maxStrings, "strings"},
 		{c.locations, maxLocations, "locations"},
+		{c.lines, maxLines, "lines"},
 		{c.functions, maxFunctions, "functions"},
 		{c.mappings, maxMappings, "mappings"},
 		{c.types, maxTypes, "values per sample"},
@@ -134,21 +135,19 @@ func readTables(raw []byte) (*tables, error) {
 	t.types = make([]valueType, 0, t.n.types)
 	t.functions = make([]function, 0, t.n.functions)
 	t.locations = make([]location, 0, t.n.locations)
-	t.lines = make([]line, 0, min(t.n.locations+t.n.locations/8, maxLines))
+	t.lines = make([]line, 0, t.n.lines)
 	return t, t.read()
 }
 
 func (t *tables) count() error {
-	seen := 0
 	for i := 0; i < len(t.raw); {
 		f := readField(t.raw, i)
 		if f.next < 0 {
-			if seen < 2 {
+			if t.n.strings+t.n.types == 0 {
 				return notPprof()
 			}
 			return malformed("it breaks off or turns into something else at byte %d of %d", i, len(t.raw))
 		}
-		seen++
 		switch f.num {
 		case fldSample:
 			t.n.samples++
@@ -156,6 +155,7 @@ func (t *tables) count() error {
 			t.n.strings++
 		case fldLocation:
 			t.n.locations++
+			t.n.lines += linesIn(t.raw[f.from:f.to])
 		case fldFunction:
 			t.n.functions++
 		case fldMapping:
@@ -170,6 +170,21 @@ func (t *tables) count() error {
 		return notPprof()
 	}
 	return t.n.check()
+}
+
+func linesIn(location []byte) int {
+	n := 0
+	for i := 0; i < len(location); {
+		f := readField(location, i)
+		if f.next < 0 {
+			return n // read says what is wrong
+		}
+		if f.num == 4 {
+			n++
+		}
+		i = f.next
+	}
+	return n
 }
 
 func notPprof() error {

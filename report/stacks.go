@@ -1,9 +1,9 @@
 package report
 
 // maxStackFrames bounds the frames of all distinct stacks together: inlined
-// lines multiply what the bytes hold. 16 million take 64 MiB; a capture has
-// some 100,000.
-const maxStackFrames = 16 << 20
+// lines multiply what the bytes hold. 8 million take 32 MiB; a capture has some
+// 100,000.
+const maxStackFrames = 8 << 20
 
 // class is what the leaf makes of a stack.
 type class uint8

@@ -7,6 +7,10 @@ type reading struct {
 	mappings  idIndex
 	maxRef    uint64 // the largest string index used
 	timed     bool   // a time was set before: two profiles in one file
+
+	// Where a field comes twice the last one counts, also for what is checked.
+	scalars [fldDocURL + 1]uint64
+	period  [2]uint64 // name and unit of its type
 }
 
 func (t *tables) read() error {
@@ -31,6 +35,7 @@ func (t *tables) read() error {
 			return err
 		}
 	}
+	r.finish()
 	if r.maxRef >= uint64(len(t.strings)) {
 		return malformed("it refers to text that it does not hold")
 	}
@@ -128,9 +133,6 @@ func (r *reading) location(b []byte) error {
 			if !varints(b[f.from:f.to], v[:]) {
 				return malformed("a line is broken")
 			}
-			if len(t.lines) == maxLines {
-				return tooComplex(maxLines+1, "lines", maxLines)
-			}
 			t.lines = append(t.lines, line{fn: v[1], line: int64(v[2]), column: int64(v[3])}) //nolint:gosec // as the format has it
 		default:
 		}
@@ -154,9 +156,12 @@ func (r *reading) scalar(f field) error {
 		if f.typ != wireBytes {
 			return malformed("the period's type is broken")
 		}
-		v, err := r.valueType(t.raw[f.from:f.to])
-		t.periodType = v
-		return err
+		var v [3]uint64
+		if !varints(t.raw[f.from:f.to], v[:]) {
+			return malformed("the period's type is broken")
+		}
+		r.period = [2]uint64{v[1], v[2]}
+		return nil
 	case fldComment:
 		return r.comments(f)
 	default:
@@ -164,22 +169,24 @@ func (r *reading) scalar(f field) error {
 	if f.typ != wireVarint {
 		return malformed("field %d is not what it should be", f.num)
 	}
-	switch f.num {
-	case fldTime:
+	if f.num == fldTime {
 		if r.timed {
 			return inputErrorf(InputMalformed, "the file holds several profiles one after the other; give them one at a time")
 		}
 		r.timed = f.u != 0
-	case fldDuration:
-		t.duration = int64(f.u) //nolint:gosec // as the format has it
-	case fldPeriod:
-		t.period = int64(f.u) //nolint:gosec // as the format has it
-	case fldDefaultType:
-		t.defaultType = r.ref(f.u)
-	default: // drop and keep frames, document link: text that is not used
-		r.ref(f.u)
 	}
+	r.scalars[f.num] = f.u
 	return nil
+}
+
+func (r *reading) finish() {
+	t := r.t
+	t.duration, t.period = int64(r.scalars[fldDuration]), int64(r.scalars[fldPeriod]) //nolint:gosec // as the format has it
+	t.defaultType = r.ref(r.scalars[fldDefaultType])
+	t.periodType = valueType{name: r.ref(r.period[0]), unit: r.ref(r.period[1])}
+	for _, n := range []int{fldDropFrames, fldKeepFrames, fldDocURL} {
+		r.ref(r.scalars[n]) // text that is not used
+	}
 }
 
 func (r *reading) comments(f field) error {
