@@ -34,4 +34,7 @@ const (
 	ShapeOTLPLogs    Shape = "otlp_logs"
 	ShapeOTLPTraces  Shape = "otlp_traces"
 	ShapeWebhook     Shape = "webhook"
+	// ShapeLoad is the compact line that the Tail Worker sends for healthy
+	// Durable Object invocations; see the package documentation.
+	ShapeLoad Shape = "load"
 )

@@ -32,8 +32,13 @@ type Event struct {
 	RayID     string
 	RequestID string
 
-	// Count is how many alike invocations a load line stands for; 1 for a record.
+	// Count is how many alike invocations a load line stands for, whose CPU and
+	// Wall are then sums; 1 for a record.
 	Count int64
+	// Errors is how many of a load line's invocations ended otherwise than ok.
+	Errors int64
+	// Ended marks the notification that an alert is over.
+	Ended bool
 }
 
 // TextSource is where in a record a text stood.

@@ -38,14 +38,16 @@ type Tally struct {
 	IncidentID  string
 	Count       int64
 	First, Last time.Time
-	PerMinute   map[int64]int64  // unix minute → events
-	Versions    map[string]int64 // version id → events
-	Routes      map[string]int64 // "METHOD route" → events, bounded
-	Colos       map[string]int64
-	Scripts     map[string]int64 // who reported it: callers of the target
-	Subclasses  map[Subclass]int64
-	Sizes       []int64 // a bounded sample of request sizes, bytes
-	MaxSize     int64
+	PerMinute   map[int64]int64 // unix minute → events
+	// Slots are events per ten seconds and version: unix time / 10 → version id → events.
+	Slots      map[int64]map[string]int64
+	Versions   map[string]int64 // version id → events
+	Routes     map[string]int64 // "METHOD route" → events, bounded
+	Colos      map[string]int64
+	Scripts    map[string]int64 // who reported it: callers of the target
+	Subclasses map[Subclass]int64
+	Sizes      []int64 // a bounded sample of request sizes, bytes
+	MaxSize    int64
 }
 
 // DeadLetter is a message that could not be read, with the reason.

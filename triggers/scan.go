@@ -1,0 +1,241 @@
+package triggers
+
+// scan.go checks and frames JSON in one pass, before anything is decoded. A
+// decoder is only ever given text that is known to be valid JSON no deeper than
+// maxDepth, so that two decoders cannot disagree about a damaged message, and
+// nesting cannot exhaust a stack. It is a validator, not a decoder: it builds
+// nothing and allocates nothing.
+
+// maxDepth is how deep a message may nest. A TraceItem needs about 12 levels;
+// the rest is for structured log lines.
+const maxDepth = 64
+
+// scanFault is why a scan stopped.
+type scanFault uint8
+
+const (
+	scanOK scanFault = iota
+	scanSyntax
+	scanTruncated // the text ended inside a value
+	scanTooDeep
+)
+
+// scanner walks data. marks collects what the top-level keys of the last
+// scanned object tell about its shape.
+type scanner struct {
+	data  []byte
+	fault scanFault
+	at    int // where the fault is
+	marks marks
+}
+
+func (s *scanner) fail(f scanFault, at int) int {
+	if at >= len(s.data) && f == scanSyntax {
+		f = scanTruncated
+	}
+	s.fault, s.at = f, at
+	return -1
+}
+
+func (s *scanner) space(i int) int {
+	for i < len(s.data) {
+		switch s.data[i] {
+		case ' ', '\t', '\r', '\n':
+			i++
+		default:
+			return i
+		}
+	}
+	return i
+}
+
+// value scans the value that starts at i and returns the index behind it, or -1.
+func (s *scanner) value(i, depth int) int {
+	if i >= len(s.data) {
+		return s.fail(scanTruncated, i)
+	}
+	switch c := s.data[i]; {
+	case c == '"':
+		return s.str(i)
+	case c == '{':
+		return s.object(i, depth+1)
+	case c == '[':
+		return s.array(i, depth+1)
+	case c == 't':
+		return s.literal(i, "true")
+	case c == 'f':
+		return s.literal(i, "false")
+	case c == 'n':
+		return s.literal(i, "null")
+	case c == '-' || isDigit(c):
+		return s.number(i)
+	default:
+		return s.fail(scanSyntax, i)
+	}
+}
+
+func (s *scanner) object(i, depth int) int {
+	if depth > maxDepth {
+		return s.fail(scanTooDeep, i)
+	}
+	i = s.space(i + 1)
+	if i < len(s.data) && s.data[i] == '}' {
+		return i + 1
+	}
+	for {
+		if i >= len(s.data) || s.data[i] != '"' {
+			return s.fail(scanSyntax, i)
+		}
+		key := i
+		if i = s.str(i); i < 0 {
+			return -1
+		}
+		if depth == 1 {
+			s.marks |= markOf(s.data[key+1 : i-1])
+		}
+		i = s.space(i)
+		if i >= len(s.data) || s.data[i] != ':' {
+			return s.fail(scanSyntax, i)
+		}
+		if i = s.value(s.space(i+1), depth); i < 0 {
+			return -1
+		}
+		i = s.space(i)
+		if i >= len(s.data) {
+			return s.fail(scanTruncated, i)
+		}
+		switch s.data[i] {
+		case '}':
+			return i + 1
+		case ',':
+			i = s.space(i + 1)
+		default:
+			return s.fail(scanSyntax, i)
+		}
+	}
+}
+
+func (s *scanner) array(i, depth int) int {
+	if depth > maxDepth {
+		return s.fail(scanTooDeep, i)
+	}
+	i = s.space(i + 1)
+	if i < len(s.data) && s.data[i] == ']' {
+		return i + 1
+	}
+	for {
+		if i = s.value(i, depth); i < 0 {
+			return -1
+		}
+		i = s.space(i)
+		if i >= len(s.data) {
+			return s.fail(scanTruncated, i)
+		}
+		switch s.data[i] {
+		case ']':
+			return i + 1
+		case ',':
+			i = s.space(i + 1)
+		default:
+			return s.fail(scanSyntax, i)
+		}
+	}
+}
+
+// plain marks the bytes that stand for themselves in a JSON string.
+//
+//nolint:gochecknoglobals // a constant table; Go has no constant arrays
+var plain = func() (t [256]bool) {
+	for c := range t {
+		t[c] = c >= 0x20 && c != '"' && c != '\\'
+	}
+	return t
+}()
+
+func (s *scanner) str(i int) int {
+	d := s.data
+	for i++; ; i++ {
+		for i < len(d) && plain[d[i]] {
+			i++
+		}
+		if i >= len(d) {
+			return s.fail(scanTruncated, i)
+		}
+		switch d[i] {
+		case '"':
+			return i + 1
+		case '\\':
+			if i++; i >= len(d) {
+				return s.fail(scanTruncated, i)
+			}
+			switch d[i] {
+			case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+			case 'u':
+				for n := 0; n < 4; n++ {
+					if i++; i >= len(d) || !isHex(d[i]) {
+						return s.fail(scanSyntax, i)
+					}
+				}
+			default:
+				return s.fail(scanSyntax, i)
+			}
+		default: // a bare control character, NUL among them
+			return s.fail(scanSyntax, i)
+		}
+	}
+}
+
+func (s *scanner) literal(i int, word string) int {
+	end := i + len(word)
+	if end > len(s.data) {
+		return s.fail(scanTruncated, len(s.data))
+	}
+	if string(s.data[i:end]) != word {
+		return s.fail(scanSyntax, i)
+	}
+	return end
+}
+
+func (s *scanner) number(i int) int {
+	d := s.data
+	if d[i] == '-' {
+		i++
+	}
+	switch {
+	case i >= len(d) || !isDigit(d[i]):
+		return s.fail(scanSyntax, i)
+	case d[i] == '0':
+		i++
+	default:
+		i = digits(d, i)
+	}
+	if i < len(d) && d[i] == '.' {
+		if i++; i >= len(d) || !isDigit(d[i]) {
+			return s.fail(scanSyntax, i)
+		}
+		i = digits(d, i)
+	}
+	if i < len(d) && (d[i] == 'e' || d[i] == 'E') {
+		if i++; i < len(d) && (d[i] == '+' || d[i] == '-') {
+			i++
+		}
+		if i >= len(d) || !isDigit(d[i]) {
+			return s.fail(scanSyntax, i)
+		}
+		i = digits(d, i)
+	}
+	return i
+}
+
+func digits(d []byte, i int) int {
+	for i < len(d) && isDigit(d[i]) {
+		i++
+	}
+	return i
+}
+
+func isDigit(c byte) bool { return c >= '0' && c <= '9' }
+
+func isHex(c byte) bool {
+	return isDigit(c) || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F'
+}
