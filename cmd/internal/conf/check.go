@@ -122,15 +122,15 @@ func (k *checker) nats() {
 		if n.StoreDir == "" {
 			k.fail("nats.store_dir", "is empty; name a folder for the embedded server's files")
 		}
-		if !loopback(n.Listen) && !n.Token.IsSet() && (n.User == "" || !n.Password.IsSet()) {
+		if !loopback(n.Listen) && !n.Token.IsSet() {
 			k.fail("nats.listen", "%s is reachable from outside and has no token; set nats.token or listen on 127.0.0.1", n.Listen)
 		}
 	}
 	if (n.TLSCert == "") != (n.TLSKey == "") {
 		k.fail("nats.tls_cert", "and nats.tls_key belong together; set both or none")
 	}
-	if n.MaxBytes < 1<<20 {
-		k.fail("nats.max_bytes", "is %s; use at least 1MiB", n.MaxBytes)
+	if n.MaxBytes < 64<<20 {
+		k.fail("nats.max_bytes", "is %s; use at least 64MiB", n.MaxBytes)
 	}
 	if n.MaxAge.Duration() < time.Minute {
 		k.fail("nats.max_age", "is %s; use at least 1m", n.MaxAge)

@@ -34,12 +34,10 @@ type Config struct {
 
 // NATS is queue, database and file store in one.
 type NATS struct {
-	URL      Addresses `yaml:"url" env:"NATS_URL" doc:"external servers, comma-separated; empty: the embedded server"`
+	URL      Addresses `yaml:"url" env:"NATS_URL" doc:"external servers, comma-separated, user:password@ allowed; empty: the embedded server"`
 	Context  string    `yaml:"context" env:"NATS_CONTEXT" doc:"context of the nats command to connect with; url wins over its address"`
 	Creds    string    `yaml:"creds" env:"NATS_CREDS" doc:"credentials file"`
 	NKey     string    `yaml:"nkey" doc:"file with an nkey seed"`
-	User     string    `yaml:"user" doc:"user name"`
-	Password Secret    `yaml:"password" doc:"password of the user"`
 	Token    Secret    `yaml:"token" doc:"token; also the one the embedded server demands"`
 	TLSCA    string    `yaml:"tls_ca" doc:"file with the certificate authorities of the servers"`
 	TLSCert  string    `yaml:"tls_cert" doc:"client certificate file"`
@@ -49,8 +47,8 @@ type NATS struct {
 	Subjects []string  `yaml:"subjects" default:"workers.events.>" doc:"what is ingested"`
 	Stream   string    `yaml:"stream" default:"WORKERS_EVENTS" doc:"the events stream; one that exists already is used and never altered"`
 	Replicas int       `yaml:"replicas" default:"1" doc:"replicas of every stream, bucket and store, with an external cluster"`
-	MaxAge   Days      `yaml:"max_age" default:"1d" doc:"how long events are kept in a stream that snapflame makes"`
-	MaxBytes Bytes     `yaml:"max_bytes" default:"2GiB" doc:"size of an events stream that snapflame makes"`
+	MaxAge   Days      `yaml:"max_age" default:"3d" doc:"how long events are kept in a stream that snapflame makes"`
+	MaxBytes Bytes     `yaml:"max_bytes" default:"10GiB" doc:"what all streams and buckets that snapflame makes may hold together"`
 }
 
 // External reports whether NATS is someone else's.

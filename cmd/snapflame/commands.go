@@ -1,0 +1,12 @@
+package main
+
+import "github.com/spf13/cobra"
+
+// commands is every command, in the order of help: one line each.
+func commands(sh *shell) []*cobra.Command {
+	return []*cobra.Command{
+		reportCommand(sh),
+		configCommand(sh),
+		versionCommand(sh),
+	}
+}

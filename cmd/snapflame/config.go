@@ -1,0 +1,71 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/snapflame/snapflame/cmd/internal/conf"
+)
+
+func configCommand(sh *shell) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "config",
+		Short: "Check or show the configuration",
+		Args:  cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return unknownCommand(cmd, args[0])
+			}
+			return usagef("name what to do: config check or config show")
+		},
+	}
+	cmd.AddCommand(&cobra.Command{
+		Use:   "check",
+		Short: "Tell every mistake in the configuration, with its place and fix",
+		Args:  exactly(),
+		RunE:  func(*cobra.Command, []string) error { return sh.configCheck() },
+	}, &cobra.Command{
+		Use:   "show",
+		Short: "Print the merged configuration, secrets redacted",
+		Args:  exactly(),
+		RunE: func(*cobra.Command, []string) error {
+			c, err := sh.load()
+			if err != nil {
+				return err
+			}
+			return c.Show(sh.stdout)
+		},
+	})
+	return cmd
+}
+
+// configCheck prints all mistakes, where other commands stop at the first; the
+// last one is left to run, which prints it like any error.
+func (sh *shell) configCheck() error {
+	c, err := sh.load()
+	if bad, ok := errors.AsType[conf.Problems](err); ok && len(bad) > 0 {
+		for _, p := range bad[:len(bad)-1] {
+			fmt.Fprintf(sh.stderr, "snapflame: %s\n", oneLine(p.Error()))
+		}
+		return bad[len(bad)-1:]
+	}
+	if err != nil {
+		return err
+	}
+	from := "the environment and defaults"
+	if c.File() != "" {
+		from = c.File() + " and the environment"
+	}
+	fmt.Fprintf(sh.stdout, "ok: %s\n", from)
+	if missing := c.Missing(); len(missing) > 0 {
+		keys := make([]string, len(missing))
+		for i, p := range missing {
+			keys[i] = p.Key
+		}
+		fmt.Fprintf(sh.stdout, "serve also needs: %s\n", strings.Join(keys, ", "))
+	}
+	return nil
+}
