@@ -43,6 +43,8 @@ type Failure struct {
 	Code       int           `json:"code,omitempty"`   // Cloudflare error code; 0 when none
 	Message    string        `json:"message,omitempty"`
 	RetryAfter time.Duration `json:"retry_after,omitempty"` // as the server asked; 0 when it did not
+	// Unsent: the request never left (DNS, connect, TLS, or it was not made).
+	Unsent bool `json:"unsent,omitempty"`
 }
 
 func (f *Failure) Error() string {
@@ -50,4 +52,34 @@ func (f *Failure) Error() string {
 		return fmt.Sprintf("capture: %s", f.Kind)
 	}
 	return fmt.Sprintf("capture: %s: %s", f.Kind, f.Message)
+}
+
+// MayHaveRun reports whether an isolate may have been profiled although no
+// profile came back. The spacing then holds, and the next try must wait for it.
+func (f *Failure) MayHaveRun() bool {
+	switch f.Kind {
+	case FailServer:
+		return f.Code == 0 // a proxy's page; an error of the API itself names a code
+	case FailUnreachable, FailTimeout:
+		return !f.Unsent
+	case FailEmpty, FailNotProfile, FailTruncated, FailTooLarge, FailLostAnswer:
+		return true
+	case FailUnknown:
+		return f.Status < 400 || f.Status >= 500
+	default:
+		return false
+	}
+}
+
+// Outage reports whether the failure says something of Cloudflare or the way
+// to it, not of this target: then no other capture would fare better now.
+func (f *Failure) Outage() bool {
+	switch f.Kind {
+	case FailUnreachable:
+		return true
+	case FailServer:
+		return f.Code == 0
+	default:
+		return false
+	}
 }

@@ -64,9 +64,14 @@ type Record struct {
 	AskedAgain bool      `json:"asked_again,omitempty"`
 	StartedAt  time.Time `json:"started_at,omitzero"`
 	EndedAt    time.Time `json:"ended_at,omitzero"`
-	Failure    *Failure  `json:"failure,omitempty"`
-	Bytes      int64     `json:"bytes,omitempty"`
-	SHA256     string    `json:"sha256,omitempty"`
+	// FirstTryAt is the first call of the API: short retries are bounded from it.
+	FirstTryAt time.Time `json:"first_try_at,omitzero"`
+	Tried      int       `json:"tried,omitempty"`  // which of the resolved candidates is next
+	Unsure     int       `json:"unsure,omitempty"` // attempts that may have profiled and gave nothing
+	// Failure is the last one: final in state failed, else what is being retried.
+	Failure *Failure `json:"failure,omitempty"`
+	Bytes   int64    `json:"bytes,omitempty"`
+	SHA256  string   `json:"sha256,omitempty"`
 }
 
 // Final reports whether nothing more will happen to the capture.
@@ -87,4 +92,6 @@ const (
 	WaitLostAnswer  WaitCause = "lost_answer" // the answer died with the process
 	WaitPaused      WaitCause = "paused"      // capture.enabled is false, or /profile pause
 	WaitNotBefore   WaitCause = "planned"     // a follow-up at its planned time
+	WaitRetry       WaitCause = "retry"       // the answer was no profile
+	WaitStorage     WaitCause = "storage"     // our own store does not answer
 )
