@@ -16,7 +16,8 @@ const (
 )
 
 // Target is what an event is about, as far as the evidence goes: an empty
-// field is unknown, never guessed.
+// field is unknown, never guessed. The Script of an unknown target is who
+// reported the trouble, not who has it.
 type Target struct {
 	Kind       TargetKind `json:"kind"`
 	Script     string     `json:"script,omitempty"`
@@ -38,7 +39,7 @@ func (t Target) Key() string {
 	case TargetWorker:
 		return "worker-" + digest(t.DispatchNamespace, t.Script)
 	default:
-		return "unknown-" + digest(t.DispatchNamespace, t.Script)
+		return "unknown-" + digest(t.DispatchNamespace, t.Script, t.Entrypoint)
 	}
 }
 
