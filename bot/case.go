@@ -53,8 +53,11 @@ type Case struct {
 	RequestedBy string               `json:"requested_by,omitempty"` // of a case opened by a command
 	Previous    string               `json:"previous,omitempty"`     // the incident before this one on the same target
 
-	Count      int64                       `json:"count"`
-	PerMinute  map[int64]int64             `json:"per_minute,omitempty"`
+	Count     int64           `json:"count"`
+	PerMinute map[int64]int64 `json:"per_minute,omitempty"`
+	// Slots are the newest events per ten seconds and version, for correlation
+	// with captures: unix time / 10 → version id → events.
+	Slots      map[int64]map[string]int64  `json:"slots,omitempty"`
 	Versions   map[string]int64            `json:"versions,omitempty"`
 	Routes     map[string]int64            `json:"routes,omitempty"`
 	Colos      map[string]int64            `json:"colos,omitempty"`
@@ -68,17 +71,56 @@ type Case struct {
 	Pending  []Effect      `json:"pending,omitempty"`
 	RootAt   time.Time     `json:"root_at,omitzero"`   // last root revision handed to the outbox
 	RootDue  bool          `json:"root_due,omitempty"` // the root is behind the case
+	RootNext time.Time     `json:"root_next,omitzero"` // when a due root may be handed over
+
+	// ActiveAt is when, by our own clock, an event was last counted, a person
+	// acted or a capture ended. The quiet period runs from here: the times in
+	// events are their senders' and may lie years ahead.
+	ActiveAt time.Time `json:"active_at,omitzero"`
+	// ThreadTS is a thread that is not ours (a mention in it opened the case):
+	// everything is said there, and its first message is never touched.
+	ThreadTS string `json:"thread_ts,omitempty"`
+	Taken    int    `json:"taken,omitempty"` // captures decided so far; numbers the next
+	// Seq numbers effects. Latest holds, for each post key, the newest number:
+	// who hands over an older one afterwards has overwritten newer words with
+	// older ones, and the post is owed again.
+	Seq    int64            `json:"seq,omitempty"`
+	Latest map[string]int64 `json:"latest,omitempty"`
+	// Picked is the candidate a person chose when no evidence named the object.
+	Picked *triggers.Target `json:"picked,omitempty"`
+	// Sample is the first event's own detail, for the evidence.
+	Sample Sample `json:"sample,omitzero"`
+}
+
+// Sample is what the evidence says of the event that opened the case.
+type Sample struct {
+	Shape   triggers.Shape `json:"shape,omitempty"`
+	Outcome string         `json:"outcome,omitempty"`
+	Trigger string         `json:"trigger,omitempty"`
+	Route   string         `json:"route,omitempty"`
+	Colo    string         `json:"colo,omitempty"`
+	RayID   string         `json:"ray_id,omitempty"`
+	Version string         `json:"version,omitempty"`
+	Time    time.Time      `json:"time,omitzero"`
 }
 
 // CaptureView is what a case keeps of one of its captures.
 type CaptureView struct {
 	Record  capture.Record `json:"record"`
 	Summary *Summary       `json:"summary,omitempty"` // when stored and analysed
+	// Series is the ID of the first of several captures that are merged into
+	// one report; empty for a capture that stands alone.
+	Series string `json:"series,omitempty"`
+	PNG    *File  `json:"png,omitempty"`
+	// Busy says that the queue refused the job: the target has another one.
+	Busy bool `json:"busy,omitempty"`
+	// Tries counts analyses that failed for a reason that may pass.
+	Tries int `json:"tries,omitempty"`
 }
 
 // Summary is the part of a report that a thread and a list show.
 type Summary struct {
-	Verdict  string   `json:"verdict"` // empty, weak, conclusive
+	Verdict  string   `json:"verdict"` // empty, weak, conclusive; unread when analysing failed
 	Headline string   `json:"headline"`
 	Samples  int64    `json:"samples"`
 	GCShare  float64  `json:"gc_share"`
@@ -86,7 +128,24 @@ type Summary struct {
 	Findings []string `json:"findings,omitempty"`
 	Changes  []string `json:"changes,omitempty"`
 	Window   string   `json:"window"` // "10 s, 1 isolate, 3,821 samples, 2.4 s waiting removed"
+	// Captures is how many were merged; 0 and 1 both mean this one alone.
+	Captures int           `json:"captures,omitempty"`
+	Busy     time.Duration `json:"busy,omitempty"`       // CPU only
+	Removed  time.Duration `json:"removed,omitempty"`    // waiting that the cap took off; CPU only
+	Bytes    int64         `json:"busy_bytes,omitempty"` // heap only: allocated in the window
+	// Baseline is what it was compared with, in words; empty: with nothing.
+	Baseline string `json:"baseline,omitempty"`
+	Spread   string `json:"spread,omitempty"` // of merged captures: "31 to 44 %"
 }
+
+// The verdicts of a Summary: the report's own, and one for a profile that could
+// not be read although it is stored.
+const (
+	verdictEmpty      = "empty"
+	verdictWeak       = "weak"
+	verdictConclusive = "conclusive"
+	verdictUnread     = "unread"
+)
 
 // Row is one line of the function table.
 type Row struct {
@@ -112,10 +171,16 @@ type EffectKind string
 const (
 	EffectCapture EffectKind = "capture" // queue Effect.Job
 	EffectPost    EffectKind = "post"    // put Effect.Post into the outbox
+	EffectLast    EffectKind = "last"    // remember the case as its target's newest
 )
 
 // Effect is decided with the state that holds it, and done afterwards.
+//
+// A Post here has its Key and nothing else: the words are written when it is
+// handed over, from the case as it then is, so that a message that waited out
+// an outage says what is true afterwards.
 type Effect struct {
+	Seq  int64        `json:"seq,omitempty"`
 	Kind EffectKind   `json:"kind"`
 	Job  *capture.Job `json:"job,omitempty"`
 	Post *Post        `json:"post,omitempty"`

@@ -34,3 +34,31 @@ type State interface {
 	Delete(ctx context.Context, key string) error
 	Keys(ctx context.Context, prefix string) ([]string, error)
 }
+
+// Study is one stored capture to analyse, with the earlier ones of its series
+// that are merged with it.
+type Study struct {
+	Record capture.Record
+	With   []string // capture IDs, oldest first; empty: the record alone
+	Case   string   // incident ID, for titles
+}
+
+// Analysed is what a study gave.
+type Analysed struct {
+	Summary Summary
+	PNG     *File // nil: nothing worth a picture
+}
+
+// Analyst turns stored bytes into figures and pictures, and stores the
+// pictures. It may be asked again about the same study and then gives the same
+// answer. An error means that asking again may help; whatever will never get
+// better is a Summary that says so.
+type Analyst interface {
+	Analyse(ctx context.Context, s Study) (Analysed, error)
+}
+
+// Links makes signed addresses that expire; "" when no public URL is known.
+type Links interface {
+	Incident(id string) string
+	Capture(id string) string
+}

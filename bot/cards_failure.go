@@ -1,0 +1,172 @@
+package bot
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/snapflame/snapflame/capture"
+)
+
+// Remedy is what a failed capture means, for someone half asleep: what it is,
+// why it happens, whether anything more happens by itself, and what to do.
+type Remedy struct {
+	Title   string
+	Cause   string
+	Retried string
+	Do      string
+	// Again says that asking again may help.
+	Again bool
+}
+
+const (
+	retriedYes  = "It was retried by itself, until its time was up."
+	retriedNo   = "It is not retried: the answer would be the same."
+	retriedOnce = "It is not retried by itself: the first capture may still run, and a second would double the load."
+)
+
+// failureWords has an entry for every FailureKind; a test holds it to that.
+func failureWords(f *capture.Failure) Remedy {
+	if f == nil {
+		f = &capture.Failure{Kind: capture.FailUnknown}
+	}
+	switch f.Kind {
+	case capture.FailRateLimited:
+		return Remedy{"Cloudflare's rate limit", "Cloudflare answered 429 each time: too many captures in this account.", retriedYes, "Wait a few minutes, then capture again. If it comes often, lower capture.per_hour.", true}
+	case capture.FailNoExecutions:
+		return Remedy{"Nothing ran in this version lately", "Cloudflare found no recent execution of the Worker or object in the version that was asked for.", retriedYes, "It has probably stopped, or runs in another version. Check the deployment; capture again when it has traffic.", true}
+	case capture.FailNoIsolate:
+		return Remedy{"No isolate was loaded", "The isolate that failed is gone and none was loaded again in time. After a reset that is normal when no request follows.", retriedYes, "Capture again when requests arrive.", true}
+	case capture.FailUnavailable:
+		return Remedy{"Profiling is unavailable here", "Cloudflare does not offer profiling in the environment of this Worker.", retriedNo, "Nothing to do tonight. Look at the incident's routes and versions instead.", false}
+	case capture.FailUnsupported:
+		return Remedy{"This Worker cannot be profiled", "Cloudflare says that it does not support runtime profiling.", retriedNo, "Nothing to do tonight. Look at the incident's routes and versions instead.", false}
+	case capture.FailCouldNotStart:
+		return Remedy{"The profiler did not start", "The Workers runtime could not start profiling.", retriedYes, "Capture again in a minute.", true}
+	case capture.FailUnauthorized:
+		return Remedy{"The Cloudflare token was refused", "Cloudflare answered 401: the token is wrong, expired or revoked.", retriedNo, "Whoever runs snapflame must renew CLOUDFLARE_API_TOKEN; `snapflame doctor` checks it. Then capture again.", true}
+	case capture.FailForbidden:
+		return Remedy{"The Cloudflare token may not profile", "Cloudflare answered 403: the token lacks Workers Scripts Read, or profiling is not enabled for the account.", retriedNo, "Whoever runs snapflame must give the token that permission; `snapflame doctor` checks it. Then capture again.", true}
+	case capture.FailNotFound:
+		return Remedy{"Cloudflare does not know the target", "The Worker, version, namespace or object was not found: deleted, renamed, or in another account.", "It was looked up once more before giving up.", "Check the name, and that the token belongs to this account.", true}
+	case capture.FailBadRequest:
+		return Remedy{"Cloudflare refused the request", "Cloudflare answered 400: it does not accept the request as it was made.", retriedNo, "Report this to whoever runs snapflame, with the text below.", false}
+	case capture.FailServer:
+		return Remedy{"Cloudflare had an error", "Cloudflare's API answered with a server error.", retriedOnce, "Look at www.cloudflarestatus.com; capture again in a few minutes.", true}
+	case capture.FailUnreachable:
+		return Remedy{"Cloudflare could not be reached", "No connection to Cloudflare's API: name lookup, network or TLS.", retriedYes, "Check the network of the machine that runs snapflame. Then capture again.", true}
+	case capture.FailTimeout:
+		return Remedy{"No answer in time", "Cloudflare accepted the request and did not answer within the duration and 40 s more.", retriedOnce, "Capture again in a minute, shorter if the object is very busy.", true}
+	case capture.FailEmpty:
+		return Remedy{"The answer was empty", "Cloudflare answered with success and no bytes.", retriedOnce, "Capture again.", true}
+	case capture.FailNotProfile:
+		return Remedy{"The answer was no profile", "Something answered with another kind of body than a profile: a proxy's page, or an error with a success status.", retriedOnce, "Check CLOUDFLARE_API_BASE_URL and any proxy in between. Then capture again.", true}
+	case capture.FailTruncated:
+		return Remedy{"The profile was cut off", "The connection ended before the whole profile had come.", retriedOnce, "Capture again.", true}
+	case capture.FailTooLarge:
+		return Remedy{"The profile was too large", "The answer was larger than what snapflame accepts.", retriedNo, "Capture again with a shorter duration.", true}
+	case capture.FailNoNamespace:
+		return Remedy{"No namespace has this object", "None of the account's Durable Object namespaces could be matched with the object.", "The list was read again before giving up.", "Check that the id is right and that the token sees the Worker that owns the class.", true}
+	case capture.FailNoDeployment:
+		return Remedy{"The Worker is not deployed", "It has no deployed version, so nothing runs that could be profiled.", retriedNo, "Deploy it, or name a version with version=.", true}
+	case capture.FailLostAnswer:
+		return Remedy{"The answer was lost twice", "snapflame was stopped while it waited for the profile, and again after it had asked once more.", retriedNo, "Capture again. If it happens again, look at why snapflame restarts.", true}
+	case capture.FailBudget:
+		return Remedy{"There was no budget left", "The account's captures of this hour (capture.per_hour) were used up for as long as this one could wait.", retriedNo, "Capture again later, or raise capture.per_hour.", true}
+	default:
+		return Remedy{"The capture failed", "Cloudflare gave an answer that snapflame does not know.", retriedNo, "Capture again; report it with the text below if it stays.", true}
+	}
+}
+
+// Failure is the reply of a capture that gave no profile.
+func (w Writer) Failure(c Case, v CaptureView) Card {
+	r := v.Record
+	words := failureWords(r.Failure)
+	card := Card{
+		Title:   "No " + typeWords(r.Type) + " profile: " + targetWords(c.Target, c.Script),
+		Icon:    "x",
+		Verdict: words.Title + ".",
+		Sections: []Section{
+			{Heading: "What happened", Text: words.Cause},
+			{Heading: "Is it retried?", Text: words.Retried},
+			{Heading: "What to do", Text: words.Do},
+		},
+		Text: fmt.Sprintf("No %s profile of %s: %s. %s", typeWords(r.Type), targetWords(c.Target, c.Script), lowerFirst(words.Title), words.Do),
+	}
+	if r.Failure != nil {
+		card.Quote = r.Failure.Message
+		if r.Failure.RetryAfter > 0 {
+			card.Sections[2].Text += " Cloudflare asks to wait " + span(r.Failure.RetryAfter) + "."
+		}
+	}
+	if next, ok := c.followed(r.ID); ok {
+		// Only what stays true: where that capture stands is on the root.
+		card.Sections[1].Text = fmt.Sprintf("Something else is tried: %s capture %s. Why: %s.",
+			typeWords(next.Record.Type), next.Record.ID, orText(next.Record.Note, "planned"))
+	}
+	card.Fields = failureFields(r)
+	card.Sections = append(card.Sections, notesSection(r)...)
+	card.Context = []string{captureContext(r)}
+	if words.Again {
+		card.Buttons = append(card.Buttons, Button{Action: "pf.again", Label: "Capture again", Value: r.ID, Primary: true})
+	}
+	card.Buttons = append(card.Buttons, Button{Action: "pf.why", Label: "Why", Value: c.ID})
+	card.Buttons = link(card.Buttons, "Open incident", w.incidentURL(c.ID), false)
+	return card
+}
+
+// followed is the capture that was planned because the one of the id ended.
+func (c Case) followed(id string) (CaptureView, bool) {
+	if i := c.view(id); i >= 0 && i+1 < len(c.Captures) && c.Captures[i+1].Record.Cause == capture.CauseFollowUp {
+		return c.Captures[i+1], true
+	}
+	return CaptureView{}, false
+}
+
+func failureFields(r capture.Record) []Field {
+	var f []Field
+	if r.Failure != nil && (r.Failure.Status != 0 || r.Failure.Code != 0) {
+		var parts []string
+		if r.Failure.Status != 0 {
+			parts = append(parts, fmt.Sprintf("HTTP %d", r.Failure.Status))
+		}
+		if r.Failure.Code != 0 {
+			parts = append(parts, fmt.Sprintf("code %d", r.Failure.Code))
+		}
+		f = append(f, Field{Label: "Answer", Value: strings.Join(parts, ", ")})
+	}
+	f = append(f, Field{Label: "Asked", Value: times(r.Attempts)})
+	if v := versionWords(r); v != "" {
+		f = append(f, Field{Label: "Version", Value: v, Code: true})
+	}
+	return f
+}
+
+func times(n int) string {
+	switch n {
+	case 0:
+		return "never: it did not come to that"
+	case 1:
+		return "once"
+	default:
+		return fmt.Sprintf("%d times", n)
+	}
+}
+
+// notesSection is what a reader must know about how a capture came about.
+func notesSection(r capture.Record) []Section {
+	notes := r.Notes
+	if r.AskedAgain {
+		asked := "asked again after a restart: the first answer was lost with the process"
+		known := false
+		for _, n := range notes {
+			known = known || strings.Contains(n, "asked again")
+		}
+		if !known {
+			notes = append(notes[:len(notes):len(notes)], asked)
+		}
+	}
+	if len(notes) == 0 {
+		return nil
+	}
+	return []Section{{Heading: "Know this", Lines: notes}}
+}

@@ -1,0 +1,288 @@
+package bot
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/snapflame/snapflame/triggers"
+)
+
+// Root is the first message of the thread: what broke, where, since when, how
+// many, what happens next. It is always the present state.
+func (w Writer) Root(c Case, now time.Time) Card {
+	next := w.nextWords(c, now)
+	card := Card{
+		Title: w.Templates.title(c, classWords(c.Class)+": "+targetWords(c.Target, c.Script)),
+		Icon:  rootIcon(c),
+		Quote: c.Quote,
+	}
+	if c.Class != ClassRequested {
+		card.Mention = c.Mention
+	}
+	if v, ok := c.told(); ok && v.Summary != nil {
+		card.Verdict = headline(*v.Summary) + " [" + v.Summary.Window + "]"
+	}
+	card.Fields = w.rootFields(c, now)
+	if words := attributionWords(c); words != "" {
+		card.Sections = append(card.Sections, Section{Heading: "How the target is known", Text: words})
+	}
+	if line, peak, minutes := spark(c.PerMinute, now, c.ClosedAt); line != "" {
+		card.Sections = append(card.Sections, Section{
+			Heading: fmt.Sprintf("Events a minute, last %d min, at most %s", minutes, number(peak)), Text: line, Code: true,
+		})
+	}
+	next = w.Templates.next(c, next)
+	card.Sections = append(card.Sections, Section{Heading: "What happens next", Text: next})
+	card.Context = append(card.Context, rootContext(c))
+	card.Buttons = w.rootButtons(c)
+	card.Text = w.Templates.text(c, rootText(c, next))
+	return card
+}
+
+func rootContext(c Case) string {
+	parts := []string{"incident " + c.ID}
+	if c.Rule != "" {
+		parts = append(parts, "rule "+c.Rule)
+	}
+	if c.Environment != "" {
+		parts = append(parts, "environment "+c.Environment)
+	}
+	return strings.Join(append(parts, "times are UTC"), " · ")
+}
+
+func rootText(c Case, next string) string {
+	text := classWords(c.Class) + ": " + targetWords(c.Target, c.Script) + "."
+	if c.Confidence != "" {
+		text += " The object is " + c.Confidence + ", not certain."
+	}
+	if c.Count > 0 {
+		text += fmt.Sprintf(" %s since %s UTC.", events(c.Count), clock(c.OpenedAt))
+	}
+	return text + " " + next
+}
+
+func events(n int64) string {
+	if n == 1 {
+		return "1 event"
+	}
+	return number(n) + " events"
+}
+
+func rootIcon(c Case) string {
+	if c.State == Closed {
+		return "white_check_mark"
+	}
+	if _, unfinished := c.Unfinished(); unfinished {
+		return "hourglass_flowing_sand"
+	}
+	v, ok := c.told()
+	switch {
+	case ok && v.Summary != nil:
+		return "mag"
+	case ok:
+		return "warning"
+	default:
+		return "rotating_light"
+	}
+}
+
+// told is the newest capture that has an outcome; one with figures comes first.
+func (c Case) told() (CaptureView, bool) {
+	var found CaptureView
+	ok := false
+	for _, v := range c.Captures {
+		if v.told() && (v.Summary != nil || found.Summary == nil) {
+			found, ok = v, true
+		}
+	}
+	return found, ok
+}
+
+func (w Writer) rootFields(c Case, now time.Time) []Field {
+	var f []Field
+	f = append(f, Field{Label: "Worker", Value: orText(orText(c.Target.Script, c.Script), "unknown"), Code: true})
+	if c.Target.Kind == triggers.TargetDurableObject {
+		object := strings.Join(nonEmpty(c.Target.Entrypoint, short(c.Target.ObjectID)), " ")
+		f = append(f, Field{Label: "Object", Value: object + confidence(c), Code: true})
+	}
+	if c.Picked != nil {
+		f = append(f, Field{Label: "Picked", Value: strings.Join(nonEmpty(c.Picked.Entrypoint, short(c.Picked.ObjectID)), " "), Code: true})
+	}
+	if c.RequestedBy != "" {
+		f = append(f, Field{Label: "Asked by", Value: c.RequestedBy})
+	}
+	if c.Count > 0 {
+		f = append(f, Field{Label: "Events", Value: countWords(c, now)})
+	}
+	if s := reporters(c); s != "" {
+		f = append(f, Field{Label: "Reported by", Value: s, Code: true})
+	}
+	if s := topNames(c.Versions, 2, shortVersion); s != "" {
+		f = append(f, Field{Label: "Versions", Value: s, Code: true})
+	}
+	if s := topNames(c.Routes, 3, nil); s != "" {
+		f = append(f, Field{Label: "Routes", Value: s, Code: true})
+	}
+	if c.MaxSize > 0 {
+		f = append(f, Field{Label: "Largest request", Value: size(c.MaxSize)})
+	}
+	if c.Previous != "" {
+		f = append(f, Field{Label: "Before this, same target", Value: "incident " + c.Previous, URL: w.incidentURL(c.Previous)})
+	}
+	return f
+}
+
+func confidence(c Case) string {
+	switch {
+	case c.Probability > 0:
+		return " (" + strings.TrimSpace(orText(c.Confidence, "likely")+", "+percent(c.Probability)) + ")"
+	case c.Confidence != "":
+		return " (" + c.Confidence + ")"
+	}
+	return ""
+}
+
+func countWords(c Case, now time.Time) string {
+	end := now
+	if !c.ClosedAt.IsZero() {
+		end = c.LastAt
+	}
+	s := number(c.Count)
+	if age := end.Sub(c.OpenedAt); age >= time.Second {
+		s += " in " + span(age.Round(time.Second))
+	}
+	s += ", since " + clock(c.OpenedAt)
+	if c.State == Open {
+		if last := c.PerMinute[now.Unix()/60-1] + c.PerMinute[now.Unix()/60]; last > 0 && last < c.Count {
+			s += ", " + number(last) + " in the last 2 min"
+		}
+	}
+	return s
+}
+
+// reporters are the callers, when they are not the target itself.
+func reporters(c Case) string {
+	if len(c.Scripts) == 1 && c.Scripts[c.Target.Script] > 0 {
+		return ""
+	}
+	return topNames(c.Scripts, 3, nil)
+}
+
+// topNames lists the most frequent names with their counts.
+func topNames(m map[string]int64, n int, write func(string) string) string {
+	names := slices.SortedFunc(maps.Keys(m), func(a, b string) int {
+		return cmp.Or(cmp.Compare(m[b], m[a]), cmp.Compare(a, b))
+	})
+	var parts []string
+	for i, name := range names {
+		if i == n {
+			parts = append(parts, strconv.Itoa(len(names)-n)+" more")
+			break
+		}
+		shown := name
+		if write != nil {
+			shown = write(name)
+		}
+		parts = append(parts, clip(shown, 60)+" ×"+number(m[name]))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// nextWords is the sentence a responder looks for first.
+func (w Writer) nextWords(c Case, now time.Time) string {
+	if c.State == Closed {
+		return "Nothing: no event for " + span(c.Quiet) + ". The incident closed at " + clock(c.ClosedAt) + "."
+	}
+	if v, unfinished := c.Unfinished(); unfinished {
+		s := progressWords(v, now)
+		s = strings.ToUpper(s[:1]) + s[1:] + "."
+		if v.Record.Note != "" && !strings.Contains(s, v.Record.Note) {
+			s += " Why: " + v.Record.Note + "."
+		}
+		return s + " The report comes into this thread."
+	}
+	closes := " The incident closes after " + span(c.Quiet) + " without an event."
+	if c.Class == ClassRequested {
+		closes = ""
+	}
+	if v, ok := c.told(); ok {
+		if v.Summary != nil {
+			return "The report is in the thread." + closes
+		}
+		return "The last capture gave no profile: " + lowerFirst(failureWords(v.Record.Failure).Title) + ". The thread says what to do." + closes
+	}
+	switch {
+	case c.Class == triggers.ClassAccountOverloaded:
+		return "No capture: the whole account is told to back off, so no single object is to blame. Look for the busiest objects." + closes
+	case len(c.Candidates) > 0:
+		return "No capture yet: no evidence names the object. These are the busiest it could be; a click captures the one you pick." + closes
+	default:
+		return "No capture: no evidence names the object, and callers are not profiled in its place. Log the object's id with the error, or name it: " +
+			w.command() + " cpu <worker>/<class> object=<64 hex>." + closes
+	}
+}
+
+func (w Writer) rootButtons(c Case) []Button {
+	var b []Button
+	if c.State == Open && c.Picked == nil && len(c.Captures) == 0 {
+		for i, t := range c.Candidates {
+			label := strings.Join(nonEmpty(t.Script, t.Entrypoint, short(t.ObjectID)), " ")
+			b = append(b, Button{Action: "pf.pick", Label: "Capture " + clip(label, 60), Value: c.ID + ":" + strconv.Itoa(i)})
+		}
+	}
+	b = link(b, "Open incident", w.incidentURL(c.ID), len(b) == 0)
+	b = append(b, Button{Action: "pf.why", Label: "Why", Value: c.ID})
+	if c.Class != ClassRequested && c.State == Open {
+		b = append(b, w.silence(c))
+	}
+	return b
+}
+
+func lowerFirst(s string) string {
+	if len(s) > 1 && s[0] >= 'A' && s[0] <= 'Z' && (s[1] < 'A' || s[1] > 'Z') {
+		return strings.ToLower(s[:1]) + s[1:]
+	}
+	return s
+}
+
+// spark draws the events of the last minutes, oldest first, at most 30 of them.
+// Its peak and length are returned, because a line without a scale says little.
+func spark(perMinute map[int64]int64, now, closed time.Time) (line string, peak int64, minutes int) {
+	end := now.Unix() / 60
+	if !closed.IsZero() {
+		end = closed.Unix() / 60
+	}
+	first := end
+	for m := range perMinute {
+		if m <= end {
+			first = min(first, m)
+		}
+	}
+	first = max(first, end-29)
+	if first == end {
+		return "", 0, 0
+	}
+	for m := first; m <= end; m++ {
+		peak = max(peak, perMinute[m])
+	}
+	if peak == 0 {
+		return "", 0, 0
+	}
+	bars := []rune("▁▂▃▄▅▆▇█")
+	var b strings.Builder
+	for m := first; m <= end; m++ {
+		n := perMinute[m]
+		if n == 0 {
+			b.WriteRune('·')
+			continue
+		}
+		// Rounded up to a bar: one event in a thousand is still to be seen.
+		b.WriteRune(bars[max(0, (n*int64(len(bars))+peak-1)/peak-1)])
+	}
+	return b.String(), peak, int(end - first + 1)
+}

@@ -1,0 +1,64 @@
+package bot
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Evidence is the first reply: everything the decision was made from, once.
+func (w Writer) Evidence(c Case) Card {
+	card := Card{Title: "Evidence", Icon: "scroll", Quote: c.Quote}
+	add := func(label, value string, code bool) {
+		if value != "" {
+			card.Fields = append(card.Fields, Field{Label: label, Value: value, Code: code})
+		}
+	}
+	add("Decision", strings.Join(nonEmpty(string(c.Action), string(c.Reason)), ": "), false)
+	add("Rule", c.Rule, true)
+	add("Object id", c.Target.ObjectID, true)
+	add("Version", c.Sample.Version, true)
+	add("Route", c.Sample.Route, true)
+	add("Trigger", strings.Join(nonEmpty(c.Sample.Trigger, c.Sample.Outcome), ", outcome "), false)
+	add("Colo", c.Sample.Colo, true)
+	add("Ray", c.Sample.RayID, true)
+	add("Came as", string(c.Sample.Shape), true)
+	if !c.Sample.Time.IsZero() {
+		add("First event", stamp(c.Sample.Time), false)
+	}
+	var lines []string
+	lines = append(lines, nonEmpty(c.Sentence, attributionWords(c), adviceWords(c.Subclass))...)
+	if len(lines) > 0 {
+		card.Sections = append(card.Sections, Section{Heading: "Why this was decided", Lines: lines})
+	}
+	if len(c.Candidates) > 0 {
+		s := Section{Heading: "Objects it could be, busiest first"}
+		for i, t := range c.Candidates {
+			s.Lines = append(s.Lines, fmt.Sprintf("%d. %s %s", i+1, strings.Join(nonEmpty(t.Script, t.Entrypoint), " "), t.ObjectID))
+		}
+		card.Sections = append(card.Sections, s)
+	}
+	card.Text = "Evidence: " + orText(c.Sentence, attributionWords(c))
+	return card
+}
+
+// Closed is the one notice that an incident is over.
+func (w Writer) Closed(c Case) Card {
+	text := fmt.Sprintf("Over: no event for %s. %s from %s to %s UTC", span(c.Quiet), events(c.Count), clock(c.OpenedAt), clock(c.LastAt))
+	switch n := len(c.Captures); n {
+	case 0:
+		text += ", no capture."
+	case 1:
+		text += ", 1 capture."
+	default:
+		text += fmt.Sprintf(", %d captures.", n)
+	}
+	card := Card{Icon: "white_check_mark", Verdict: text}
+	if v, ok := c.told(); ok && v.Summary != nil {
+		finding := headline(*v.Summary) + " [" + v.Summary.Window + "]"
+		card.Sections = []Section{{Heading: "What was found", Text: finding}}
+		text += " " + finding
+	}
+	card.Text = text
+	card.Buttons = link(nil, "Open incident", w.incidentURL(c.ID), false)
+	return card
+}

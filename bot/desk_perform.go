@@ -1,0 +1,140 @@
+package bot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/snapflame/snapflame/capture"
+)
+
+// performRounds bounds how often one call goes on with effects that its own
+// clearing brought about.
+const performRounds = 4
+
+// perform does what stands in Pending, in order, and clears it by compare-and-set.
+// Every effect is idempotent, so that two desks may do the same one; what fails
+// stays pending, and its error is returned after the others were tried.
+func (d *Desk) perform(ctx context.Context, c Case, rev uint64) error {
+	for range performRounds {
+		if len(c.Pending) == 0 {
+			break
+		}
+		done, refused, errs := d.handOver(ctx, c)
+		next, newRev, err := d.clear(ctx, c, rev, done, refused)
+		if errors.Is(err, capture.ErrNotFound) {
+			return nil // archived by another, which it is only when nothing is pending
+		}
+		if err != nil {
+			return errors.Join(append(errs, fmt.Errorf("clear what was done: %w", err))...)
+		}
+		c, rev = next, newRev
+		if len(errs) > 0 || len(refused) > 0 {
+			return errors.Join(errs...)
+		}
+	}
+	if c.State == Closed && len(c.Pending) == 0 {
+		return d.archive(ctx, c, rev)
+	}
+	return nil
+}
+
+// handOver tries each effect once. refused are jobs of busy targets: no error,
+// but to be tried again.
+func (d *Desk) handOver(ctx context.Context, c Case) (done []Effect, refused []string, errs []error) {
+	for _, e := range c.Pending {
+		err := d.do(ctx, c, e)
+		switch {
+		case err == nil:
+			done = append(done, e)
+		case errors.Is(err, capture.ErrTargetBusy):
+			refused = append(refused, e.Job.ID)
+		default:
+			errs = append(errs, err)
+		}
+	}
+	return done, refused, errs
+}
+
+func (d *Desk) do(ctx context.Context, c Case, e Effect) error {
+	switch {
+	case e.Kind == EffectCapture && e.Job != nil:
+		if i := c.view(e.Job.ID); i >= 0 && c.Captures[i].Record.State != capture.Queued {
+			return nil // it has been queued: its record has moved since
+		}
+		if err := d.jobs.Submit(ctx, *e.Job); err != nil {
+			return fmt.Errorf("queue capture %s: %w", e.Job.ID, err)
+		}
+	case e.Kind == EffectPost && e.Post != nil:
+		p, ok := d.o.Writer.Post(c, e.Post.Key, d.o.Now())
+		if !ok {
+			return nil // nothing to say any more
+		}
+		if err := d.outbox.Put(ctx, p); err != nil {
+			return fmt.Errorf("post %s: %w", e.Post.Key, err)
+		}
+	case e.Kind == EffectLast && d.o.State != nil:
+		return d.remember(ctx, c)
+	}
+	return nil
+}
+
+// remember makes the case its target's newest. Somebody else's newer case wins.
+func (d *Desk) remember(ctx context.Context, c Case) error {
+	key := lastKey(c.Target.Key())
+	var last lastSeen
+	rev, err := d.o.State.Get(ctx, key, &last)
+	if err != nil && !errors.Is(err, capture.ErrNotFound) {
+		return fmt.Errorf("remember incident %s: %w", c.ID, err)
+	}
+	if last.Incident == c.ID || last.At.After(c.OpenedAt) {
+		return nil
+	}
+	_, err = d.o.State.Put(ctx, key, lastSeen{Incident: c.ID, At: c.OpenedAt}, rev)
+	if err != nil {
+		return fmt.Errorf("remember incident %s: %w", c.ID, err)
+	}
+	return nil
+}
+
+// clear takes what was done out of the case. The first try uses what is in
+// hand; after a conflict the case is read again.
+func (d *Desk) clear(ctx context.Context, c Case, rev uint64, done []Effect, refused []string) (Case, uint64, error) {
+	id, key := c.ID, c.Key
+	for range casTries {
+		now := d.o.Now()
+		next := c
+		if len(done) > 0 {
+			next = next.Done(done, now)
+		}
+		for _, job := range refused {
+			next = next.Refused(job, now)
+		}
+		if next.Seq == c.Seq && len(next.Pending) == len(c.Pending) && !refusalChanged(c, next) {
+			return c, rev, nil
+		}
+		newRev, err := d.cases.PutCase(ctx, next, rev)
+		if err == nil {
+			return next, newRev, nil
+		}
+		if !errors.Is(err, capture.ErrConflict) {
+			return c, rev, err
+		}
+		if c, rev, err = d.cases.OpenCase(ctx, key); err != nil {
+			return c, rev, err
+		}
+		if c.ID != id {
+			return c, rev, capture.ErrNotFound
+		}
+	}
+	return c, rev, errBusyCase
+}
+
+func refusalChanged(a, b Case) bool {
+	for i := range a.Captures {
+		if a.Captures[i].Busy != b.Captures[i].Busy {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,152 @@
+package bot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/snapflame/snapflame/capture"
+)
+
+// Retries of effects that could not be done: soon at first, for a hiccup, then
+// slower, for an outage.
+const (
+	// grace is how long a desk leaves another one's fresh effects alone: they are
+	// being done right now. A desk that died is found after this.
+	grace    = 2 * time.Second
+	retryMin = 500 * time.Millisecond
+	retryMax = 10 * time.Second
+)
+
+// Run watches the open cases and does what falls due, until ctx ends. It
+// returns nil then, and an error only when the watch itself cannot go on.
+func (d *Desk) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var watchErr error
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		defer cancel()
+		watchErr = d.cases.WatchOpen(ctx, d.Saw)
+	})
+	defer wg.Wait()
+	for {
+		timer := time.NewTimer(d.untilNext())
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			wg.Wait()
+			if watchErr != nil && !errors.Is(watchErr, context.Canceled) {
+				return fmt.Errorf("watch the open incidents: %w", watchErr)
+			}
+			return nil
+		case <-d.wake:
+			timer.Stop()
+		case <-timer.C:
+		}
+		d.Sweep(ctx)
+	}
+}
+
+// Saw takes in one revision of an open case, or that it is archived.
+func (d *Desk) Saw(c Case, rev uint64, closed bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if closed {
+		d.due.forget(c.Key)
+		return
+	}
+	w := d.due.find(c.Key)
+	if rev < w.rev {
+		return
+	}
+	w.rev = rev
+	at := c.Due()
+	if len(c.Pending) > 0 || c.State == Closed {
+		if soon := d.o.Now().Add(max(grace, w.backoff)); at.IsZero() || soon.Before(at) {
+			at = soon
+		}
+	} else {
+		w.backoff = 0
+	}
+	d.due.set(w, at)
+	select {
+	case d.wake <- struct{}{}:
+	default:
+	}
+}
+
+// idle is how long a desk without a deadline sleeps.
+const idle = time.Hour
+
+func (d *Desk) untilNext() time.Duration {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	at, ok := d.due.next()
+	if !ok {
+		return idle
+	}
+	return max(0, min(idle, at.Sub(d.o.Now())))
+}
+
+// Sweep does all that is due now. Run calls it; it is exported so that a test
+// or a command can drive a desk without its timers.
+func (d *Desk) Sweep(ctx context.Context) {
+	now := d.o.Now()
+	var due []string
+	d.mu.Lock()
+	for {
+		at, ok := d.due.next()
+		if !ok || at.After(now) {
+			break
+		}
+		w := d.due.first()
+		due = append(due, w.key)
+		// Until the watch tells of what this changes, look again later.
+		w.backoff = min(max(2*w.backoff, retryMin), retryMax)
+		d.due.set(w, now.Add(w.backoff))
+	}
+	d.mu.Unlock()
+	for _, key := range due {
+		if ctx.Err() != nil {
+			return
+		}
+		if err := d.act(ctx, key); err != nil {
+			d.o.Log.Warn().Err(err).Str("key", key).Msg("incident waits for a retry")
+		}
+	}
+}
+
+// act does what one case wants now.
+func (d *Desk) act(ctx context.Context, key string) error {
+	c, rev, err := d.cases.OpenCase(ctx, key)
+	if errors.Is(err, capture.ErrNotFound) {
+		d.mu.Lock()
+		d.due.forget(key)
+		d.mu.Unlock()
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if next, changed := c.Tick(d.o.Policy, d.o.Now()); changed {
+		newRev, err := d.cases.PutCase(ctx, next, rev)
+		if errors.Is(err, capture.ErrConflict) {
+			return nil // another desk was first; the watch tells what it did
+		}
+		if err != nil {
+			return err
+		}
+		c, rev = next, newRev
+	}
+	if len(c.Pending) > 0 {
+		return d.perform(ctx, c, rev)
+	}
+	if c.State == Closed {
+		return d.archive(ctx, c, rev)
+	}
+	d.Saw(c, rev, false) // it was not due after all: its deadline has moved
+	return nil
+}
