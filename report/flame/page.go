@@ -1,0 +1,121 @@
+package flame
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"embed"
+	"encoding/base64"
+	"fmt"
+	"html/template"
+	"io"
+	"sync"
+
+	"github.com/snapflame/snapflame/report"
+)
+
+//go:embed assets
+var assets embed.FS
+
+// scripts are concatenated in this order into one function of their own.
+var scripts = [...]string{"model.js", "canvas.js", "table.js", "tree.js", "flame.js"} //nolint:gochecknoglobals // a table
+
+var script = sync.OnceValue(func() []byte { //nolint:gochecknoglobals // embedded, never written
+	var b bytes.Buffer
+	b.WriteString("(() => {\n'use strict';\n")
+	for _, name := range scripts {
+		b.Write(asset(name))
+	}
+	b.WriteString("})();\n")
+	return b.Bytes()
+})
+
+var pages = sync.OnceValues(func() (*template.Template, error) { //nolint:gochecknoglobals // parsed once
+	return template.ParseFS(assets, "assets/*.tmpl")
+})
+
+func asset(name string) []byte {
+	b, _ := assets.ReadFile("assets/" + name) // embedded: a missing one fails every test of the page
+	return b
+}
+
+// Script is the page's script, for a page that embeds Fragment: serve it, or
+// inline it under a nonce or ScriptHash. It makes no request and sets no HTML.
+func Script() []byte { return bytes.Clone(script()) }
+
+// Style is the page's style sheet, to serve or to inline likewise. Every class
+// and variable in it starts with "sf".
+func Style() []byte { return asset("flame.css") }
+
+// ScriptHash is the source expression that allows Script inline in a
+// Content-Security-Policy, with its quotes.
+func ScriptHash() string { return hash(script()) }
+
+// StyleHash is the same for Style.
+func StyleHash() string { return hash(asset("flame.css")) }
+
+func hash(b []byte) string {
+	sum := sha256.Sum256(b)
+	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+}
+
+// view is what the templates see. Untrusted text stays a string there, so that
+// html/template escapes it.
+type view struct {
+	Title, Subject, Evidence, Warning, Origin, Left string
+	Findings                                        []report.Finding
+	Notes                                           []string
+	Heap, Diff                                      bool
+	Baselines                                       string
+	Policy                                          string
+	Data, Script                                    template.JS
+	Style                                           template.CSS
+}
+
+func newView(r *report.Report) (view, error) {
+	data, err := Data(r)
+	if err != nil {
+		return view{}, err
+	}
+	v := view{
+		Title: Headline(r), Subject: subject(r), Evidence: evidence(r), Warning: warning(r), Origin: origin(r),
+		Heap: r.Type == report.Heap, Diff: r.Base != nil,
+		Data: template.JS(data), //nolint:gosec // encoding/json escapes <, > and &
+	}
+	for _, f := range r.Findings {
+		v.Findings = append(v.Findings, report.Finding{ID: f.ID, Text: clean(f.Text, 600), Next: clean(f.Next, 600)})
+	}
+	for _, n := range r.Notes {
+		v.Notes = append(v.Notes, clean(n, 300))
+	}
+	return v, nil
+}
+
+// Fragment writes the flamegraph as one element and its data, for a page that
+// brings Style and Script itself. The page keeps one fragment. The error is
+// ErrEmpty, ErrTree or w's.
+func Fragment(w io.Writer, r *report.Report) error { return execute(w, r, "fragment.tmpl") }
+
+// HTML writes the flamegraph as one file that needs no network and no server:
+// zoom, search, callers and callees, table, comparison, by mouse, touch,
+// keyboard and screen reader. Its policy allows this script and this style and
+// nothing else. The error is ErrEmpty, ErrTree or w's.
+func HTML(w io.Writer, r *report.Report) error { return execute(w, r, "page.tmpl") }
+
+func execute(w io.Writer, r *report.Report, name string) error {
+	v, err := newView(r)
+	if err != nil {
+		return err
+	}
+	t, err := pages()
+	if err != nil {
+		return fmt.Errorf("parse the embedded page: %w", err)
+	}
+	v.Script = template.JS(script())           //nolint:gosec // our own file
+	v.Style = template.CSS(asset("flame.css")) //nolint:gosec // our own file
+	v.Policy = "default-src 'none'; script-src " + ScriptHash() + "; style-src " + StyleHash() +
+		"; base-uri 'none'; form-action 'none'"
+	if err := t.ExecuteTemplate(w, name, v); err != nil {
+		return fmt.Errorf("write the page: %w", err)
+	}
+	return nil
+}
