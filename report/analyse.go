@@ -71,7 +71,7 @@ func decode(raw []byte, o Options) (*profile, readFacts, error) {
 	if err != nil {
 		return nil, facts, err
 	}
-	p.typ = typ
+	p.typ, p.cap = typ, m.cap
 	facts = readFacts{samples: int64(t.n.samples), removed: f.removed, notes: notes(note, f, fr)}
 	return p, facts, nil
 }

@@ -110,7 +110,11 @@ func (s *sums) stack(frames []int32, v int64) {
 	if s.frames[leaf].Kind == KindGC {
 		s.gc = plus(s.gc, v)
 	}
-	charged := int32(-1)
+	charged := chargedFrame(s.frames, frames)
+	s.charge[charged] = plus(s.charge[charged], v)
+	if m := s.module[charged]; m >= 0 {
+		s.mSelf[m] = plus(s.mSelf[m], v)
+	}
 	for _, f := range frames {
 		if s.stamp[f] == s.turn {
 			continue
@@ -118,25 +122,11 @@ func (s *sums) stack(frames []int32, v int64) {
 		s.stamp[f] = s.turn
 		s.seen[f] = true
 		s.total[f] = plus(s.total[f], v)
-		m := s.module[f]
-		if m < 0 {
-			continue
-		}
-		if charged < 0 {
-			charged = f
-		}
-		if s.mStamp[m] != s.turn {
+		if m := s.module[f]; m >= 0 && s.mStamp[m] != s.turn {
 			s.mStamp[m] = s.turn
 			s.mSum[m] = plus(s.mSum[m], v)
 		}
 	}
-	if charged < 0 {
-		charged = leaf
-	} else {
-		m := s.module[charged]
-		s.mSelf[m] = plus(s.mSelf[m], v)
-	}
-	s.charge[charged] = plus(s.charge[charged], v)
 }
 
 func (s *sums) verdict(t Type) Verdict {

@@ -119,8 +119,9 @@ type Finding struct {
 
 // Comparison is a report against one or more baselines, by share.
 type Comparison struct {
-	Captures int      `json:"captures"`
-	Changes  []Change `json:"changes"`
+	Captures int      `json:"captures"` // baselines
+	Changes  []Change `json:"changes"`  // what is called first, then the rest of 1 % and more
+	Notes    []string `json:"notes,omitempty"`
 }
 
 // ChangeVerdict is what the interval allows to say.
@@ -136,15 +137,24 @@ const (
 )
 
 // Change is one function's share before and after; Low and High bound the
-// difference at 95 %.
+// difference at 95 %. The share is its own time and that of the built-ins it
+// calls, as whether those get a frame differs from capture to capture.
 type Change struct {
 	Name    string        `json:"name"`
 	File    string        `json:"file"`
+	Line    int64         `json:"line,omitempty"` // where it is defined now, or was
+	Kind    Kind          `json:"kind"`
 	Before  float64       `json:"before"`
 	After   float64       `json:"after"`
 	Low     float64       `json:"low"`
 	High    float64       `json:"high"`
 	Verdict ChangeVerdict `json:"verdict"`
+
+	// Milliseconds (or, for heap, bytes) per second of the capture; 0 and 0 when
+	// the duration is unknown.
+	RateBefore float64 `json:"rate_before,omitempty"`
+	RateAfter  float64 `json:"rate_after,omitempty"`
+	Note       string  `json:"note,omitempty"` // why a difference is not called
 }
 
 // Tree is the folded call tree of the busy samples: what every picture is

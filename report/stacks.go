@@ -27,6 +27,7 @@ type profile struct {
 	values []int64  // capped
 
 	duration int64
+	cap      int64 // of one sample; 0 is none
 	merged   bool
 }
 
