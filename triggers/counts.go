@@ -88,3 +88,10 @@ func (c *Counts) forget() {
 		}
 	}
 }
+
+// Len is how many pairs are counted.
+func (c *Counts) Len() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.seen)
+}
