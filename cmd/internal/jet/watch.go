@@ -1,0 +1,98 @@
+package jet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+const (
+	watchEvery = time.Second
+	probeEvery = 5 * time.Second
+	probeMiss  = 3 // probes without an answer before the embedded server is started anew
+	probeKey   = "probe"
+)
+
+// totalBytes is what our streams may hold together when they are made.
+func (j *Jet) totalBytes() int64 {
+	total := j.opts.MaxBytes
+	if total == 0 {
+		total = defaultMaxBytes
+		if j.host != nil {
+			if free, err := diskFree(j.opts.StoreDir); err == nil {
+				total = min(total, free/10*8)
+			}
+		}
+	}
+	return max(total, minMaxBytes)
+}
+
+// watchServer looks after the embedded server: free space, and a store that no
+// longer answers. A full disk leaves publishes unanswered even after space is
+// free again, until the server is started anew.
+func (j *Jet) watchServer(ctx context.Context) {
+	if j.host == nil {
+		return
+	}
+	t := time.NewTicker(watchEvery)
+	defer t.Stop()
+	missed, next := 0, time.Now().Add(probeEvery)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.C:
+		}
+		j.checkDisk()
+		if time.Now().Before(next) {
+			continue
+		}
+		next = time.Now().Add(probeEvery)
+		err := j.probe(ctx)
+		switch {
+		case err == nil || ctx.Err() != nil || errors.Is(err, ErrFull):
+			missed = 0
+			j.health.clear(condStore)
+			continue
+		default:
+			missed++
+		}
+		j.health.set(condStore, fmt.Sprintf("the embedded server does not store: %v", err))
+		if missed < probeMiss || j.health.has(condDisk) {
+			continue
+		}
+		missed = 0
+		j.log.Error().Err(err).Msg("the embedded NATS server does not store; starting it anew")
+		if err := j.host.restart(); err != nil {
+			j.health.set(condStore, "the embedded server does not start: "+err.Error())
+			j.log.Error().Err(err).Msg("start the embedded NATS server anew")
+		}
+	}
+}
+
+// probe writes a key, by the way every write goes.
+func (j *Jet) probe(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	_, err := j.js.PublishMsg(ctx, &nats.Msg{Subject: j.streams.state.prefix + probeKey, Data: []byte("1")}, jetstream.WithRetryAttempts(0))
+	return typed(err)
+}
+
+func (j *Jet) checkDisk() {
+	free, err := diskFree(j.opts.StoreDir)
+	if err != nil {
+		return
+	}
+	if free < j.opts.MinFree {
+		if !j.health.has(condDisk) {
+			j.log.Error().Int64("free", free).Str("dir", j.opts.StoreDir).Msg("the disk is nearly full; events are refused")
+		}
+		j.health.set(condDisk, fmt.Sprintf("%d MiB are free on the disk of %s, fewer than %d: events are refused until there is room", free>>20, j.opts.StoreDir, j.opts.MinFree>>20))
+		return
+	}
+	j.health.clear(condDisk)
+}
