@@ -7,6 +7,9 @@ func commands(sh *shell) []*cobra.Command {
 	return []*cobra.Command{
 		reportCommand(sh),
 		configCommand(sh),
+		explainCommand(sh),
+		captureCommand(sh),
+		replayCommand(sh),
 		versionCommand(sh),
 	}
 }

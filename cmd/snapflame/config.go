@@ -22,6 +22,7 @@ func configCommand(sh *shell) *cobra.Command {
 			return usagef("name what to do: config check or config show")
 		},
 	}
+	cmd.SuggestionsMinimumDistance = 2
 	cmd.AddCommand(&cobra.Command{
 		Use:   "check",
 		Short: "Tell every mistake in the configuration, with its place and fix",
@@ -54,6 +55,9 @@ func (sh *shell) configCheck() error {
 	}
 	if err != nil {
 		return err
+	}
+	for _, w := range c.Warnings {
+		fmt.Fprintf(sh.stderr, "snapflame: warning: %s\n", oneLine(w))
 	}
 	from := "the environment and defaults"
 	if c.File() != "" {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -69,9 +68,7 @@ func (sh *shell) report(file string, f reportFlags) error {
 		return err
 	}
 	if f.json {
-		enc := json.NewEncoder(sh.stdout)
-		enc.SetEscapeHTML(false)
-		return enc.Encode(r)
+		return sh.printJSON(r)
 	}
 	return printReport(sh.stdout, r)
 }

@@ -101,14 +101,17 @@ func printChanges(b *strings.Builder, c *report.Comparison) {
 		if shown++; shown > topFunctions {
 			continue
 		}
-		fmt.Fprintf(b, "  %-7s %7s → %-7s %+.1f to %+.1f  %s  %s\n", ch.Verdict, percent(ch.Before), percent(ch.After),
-			100*ch.Low, 100*ch.High, clip(printable(ch.Name), nameWidth), clipLeft(printable(ch.File), placeWidth))
+		fmt.Fprintf(b, "  %-7s %7s → %-7s %6s to %-6s  %-*s %s\n", ch.Verdict, percent(ch.Before), percent(ch.After),
+			points(ch.Low), points(ch.High), nameWidth, clip(printable(ch.Name), nameWidth), clipLeft(printable(ch.File), placeWidth))
 	}
 	if n := shown - topFunctions; n > 0 {
 		fmt.Fprintf(b, "  %d more changes\n", n)
 	}
 	if quiet > 0 {
-		fmt.Fprintf(b, "  no clear change in %d functions\n", quiet)
+		fmt.Fprintf(b, "  no clear change: %d\n", quiet)
+	}
+	for _, n := range c.Notes {
+		fmt.Fprintf(b, "  %s\n", printable(n))
 	}
 }
 
@@ -124,6 +127,8 @@ func bar(share float64) string {
 }
 
 func percent(share float64) string { return fmt.Sprintf("%.1f %%", 100*share) }
+
+func points(share float64) string { return fmt.Sprintf("%+.1f", 100*share) }
 
 func span(ns int64) string {
 	d := time.Duration(ns)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -85,6 +86,7 @@ func rootCommand(sh *shell) *cobra.Command {
 	root.SetOut(sh.stdout)
 	root.SetErr(sh.stderr)
 	root.CompletionOptions.HiddenDefaultCmd = true
+	root.SuggestionsMinimumDistance = 2
 	root.PersistentFlags().StringVar(&sh.config, "config", "", "configuration `FILE` (default ./snapflame.yaml when present)")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usagef("%s; see %s --help", flagMistake(err), cmd.CommandPath())
@@ -107,14 +109,15 @@ func unknownCommand(cmd *cobra.Command, name string) error {
 	return usagef("no command %q; there are %s", name, strings.Join(names, ", "))
 }
 
+var wrongValue = regexp.MustCompile(`^invalid argument (".*") for "(?:-., )?(--\S+)" flag: (?:time: |strconv\.\w+: parsing ".*": )?(.*)$`)
+
 // flagMistake words pflag's errors as the rest of the program does.
 func flagMistake(err error) string {
-	text := err.Error()
-	text = strings.Replace(text, "unknown shorthand flag", "unknown flag", 1)
-	if rest, ok := strings.CutPrefix(text, "invalid argument "); ok {
-		return "wrong value " + rest
+	text := oneLine(err.Error())
+	if m := wrongValue.FindStringSubmatch(text); m != nil {
+		return fmt.Sprintf("%s %s: %s", m[2], m[1], m[3])
 	}
-	return text
+	return strings.Replace(text, "unknown shorthand flag", "unknown flag", 1)
 }
 
 // exactly checks the number of arguments; names are for the message.
@@ -136,16 +139,10 @@ func atMost(names ...string) cobra.PositionalArgs {
 	}
 }
 
-// load reads the configuration and prints its warnings.
+// load reads the configuration. Its warnings are for config check and for the
+// log of serve: a failing command prints one line.
 func (sh *shell) load() (*conf.Config, error) {
-	c, err := conf.Load(conf.Source{File: sh.config, Getenv: sh.getenv, Environ: sh.environ})
-	if err != nil {
-		return nil, err
-	}
-	for _, w := range c.Warnings {
-		fmt.Fprintf(sh.stderr, "snapflame: warning: %s\n", oneLine(w))
-	}
-	return c, nil
+	return conf.Load(conf.Source{File: sh.config, Getenv: sh.getenv, Environ: sh.environ})
 }
 
 // readInput reads a file, or standard input for "-", up to limit bytes.

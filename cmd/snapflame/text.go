@@ -1,8 +1,12 @@
 package main
 
 import (
+	"bytes"
+	"encoding/json"
+	"fmt"
 	"strings"
 	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -35,4 +39,29 @@ func clipLeft(s string, n int) string {
 		return s
 	}
 	return "…" + string(r[len(r)-n+1:])
+}
+
+// printJSON writes v as one line that a terminal cannot be steered with:
+// encoding/json escapes the ASCII control characters, and this the others.
+func (sh *shell) printJSON(v any) error {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return err
+	}
+	out := make([]byte, 0, b.Len())
+	for _, r := range b.String() {
+		if r > 0x7e && (unicode.IsControl(r) || unicode.Is(unicode.Cf, r)) {
+			if hi, lo := utf16.EncodeRune(r); hi != unicode.ReplacementChar {
+				out = fmt.Appendf(out, `\u%04x\u%04x`, hi, lo)
+			} else {
+				out = fmt.Appendf(out, `\u%04x`, r)
+			}
+			continue
+		}
+		out = utf8.AppendRune(out, r)
+	}
+	_, err := sh.stdout.Write(out)
+	return err
 }

@@ -1,6 +1,7 @@
 package conf
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"net/url"
@@ -30,9 +31,8 @@ var (
 )
 
 var (
-	classes    = []string{"overloaded", "exceeded_memory", "exceeded_cpu", "account_overloaded"}
-	subclasses = []string{"requests_queued", "data_queued", "queued_too_long", "too_many_in_window"}
-	levels     = []string{"debug", "info", "warn", "error"}
+	classes = []string{"overloaded", "exceeded_memory", "exceeded_cpu", "account_overloaded"}
+	levels  = []string{"debug", "info", "warn", "error"}
 )
 
 // checker collects what is wrong with a merged configuration.
@@ -273,55 +273,30 @@ func (k *checker) size(key string, b, low Bytes) {
 	}
 }
 
+// rules leaves what a rule matches and does to triggers, and checks what goes
+// to Slack.
 func (k *checker) rules() {
-	names := map[string]int{}
 	for i, r := range k.c.Rules {
 		key := fmt.Sprintf("rules[%d].", i)
-		if r.Name == "" {
-			k.fail(key+"name", "is missing; explain and threads show it")
-		} else if j, twice := names[r.Name]; twice {
-			k.fail(key+"name", "%q is also the name of rules[%d]", r.Name, j)
-		}
-		names[r.Name] = i
-		k.match(key+"match.", r.Match)
-		k.oneOf(key+"profile", r.Profile, []string{"cpu", "heap", "none"})
-		if r.Duration != 0 {
-			k.duration(key+"duration", r.Duration)
-		}
-		if r.Repeat < 0 || r.Repeat > 10 {
+		if r.Repeat > 10 {
 			k.fail(key+"repeat", "is %d; it must be 0 to 10", r.Repeat)
 		}
 		k.channel(key+"channel", r.Channel)
 		k.mention(key+"mention", r.Mention)
-		if r.Quiet != 0 {
-			k.between(key+"quiet", r.Quiet, time.Second, 7*24*time.Hour)
-		}
 	}
-}
-
-func (k *checker) match(key string, m Match) {
-	k.oneOf(key+"class", m.Class, classes)
-	k.oneOf(key+"subclass", m.Subclass, subclasses)
-	if m.Subclass != "" && m.Class != "" && m.Class != "overloaded" {
-		k.fail(key+"subclass", "belongs to class overloaded, not %s", m.Class)
+	_, err := k.c.CompileRules()
+	if err == nil {
+		return
 	}
-	k.glob(key+"script", m.Script)
-	k.glob(key+"environment", m.Environment)
-	k.glob(key+"entrypoint", m.Entrypoint)
-	if _, err := regexp.Compile(m.Text); err != nil {
-		k.fail(key+"text", "is not a regular expression: %s", oneLine(err.Error()))
+	all := []error{err}
+	if joined, ok := errors.AsType[interface {
+		error
+		Unwrap() []error
+	}](err); ok {
+		all = joined.Unwrap()
 	}
-	if m.Count < 0 || m.Count > 1e6 {
-		k.fail(key+"count", "is %d; it must be 0 to 1000000", m.Count)
-	}
-	if m.Window != 0 {
-		k.between(key+"window", m.Window, time.Second, 24*time.Hour)
-		if m.Count < 2 {
-			k.fail(key+"window", "needs a count of at least 2")
-		}
-	}
-	if m.ReturnedAfter < 0 {
-		k.fail(key+"returned_after", "is negative")
+	for _, err := range all {
+		k.bad = append(k.bad, Problem{Where: k.c.sources["rules"], What: oneLine(err.Error())})
 	}
 }
 

@@ -169,7 +169,7 @@ type Rule struct {
 
 // Match is what an event must be; an empty field matches everything.
 type Match struct {
-	Class         string        `yaml:"class" doc:"overloaded, exceeded_memory, exceeded_cpu or account_overloaded"`
+	Class         string        `yaml:"class" doc:"overloaded, exceeded_memory, exceeded_cpu or account_overloaded; none with a text, for errors of your own"`
 	Subclass      string        `yaml:"subclass" doc:"of overloaded: requests_queued, data_queued, queued_too_long, too_many_in_window"`
 	Script        string        `yaml:"script" doc:"glob"`
 	Environment   string        `yaml:"environment" doc:"glob over the wrangler environment"`

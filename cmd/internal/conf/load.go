@@ -48,7 +48,7 @@ func Load(src Source) (*Config, error) {
 	c.complete()
 	bad = append(bad, c.check(failedKeys(bad))...)
 	if len(bad) > 0 {
-		return c, bad
+		return c, bad.inOrder()
 	}
 	return c, nil
 }

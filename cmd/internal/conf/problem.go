@@ -2,6 +2,9 @@ package conf
 
 import (
 	"fmt"
+	"math"
+	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -38,4 +41,19 @@ func (p Problems) Error() string {
 	default:
 		return fmt.Sprintf("%s (and %d more: snapflame config check)", p[0].Error(), len(p)-1)
 	}
+}
+
+// inOrder sorts by line of the file, as a person mends them; what is not from
+// the file comes last.
+func (p Problems) inOrder() Problems {
+	slices.SortStableFunc(p, func(a, b Problem) int { return a.line() - b.line() })
+	return p
+}
+
+func (p Problem) line() int {
+	i := strings.LastIndexByte(p.Where, ':')
+	if n, err := strconv.Atoi(p.Where[i+1:]); i > 0 && err == nil {
+		return n
+	}
+	return math.MaxInt32
 }
