@@ -57,12 +57,14 @@ func (f *Failure) Error() string {
 // MayHaveRun reports whether an isolate may have been profiled although no
 // profile came back. The spacing then holds, and the next try must wait for it.
 func (f *Failure) MayHaveRun() bool {
+	if f.Unsent {
+		return false
+	}
 	switch f.Kind {
 	case FailServer:
 		return f.Code == 0 // a proxy's page; an error of the API itself names a code
-	case FailUnreachable, FailTimeout:
-		return !f.Unsent
-	case FailEmpty, FailNotProfile, FailTruncated, FailTooLarge, FailLostAnswer:
+	case FailUnreachable, FailTimeout, FailEmpty,
+		FailNotProfile, FailTruncated, FailTooLarge, FailLostAnswer:
 		return true
 	case FailUnknown:
 		return f.Status < 400 || f.Status >= 500

@@ -180,7 +180,9 @@ func (w *walker) verdict() *Failure {
 		return &Failure{Kind: FailEmpty}
 	case w.skip > 0 || w.shift > 0 || w.state != inTag:
 		return &Failure{Kind: FailTruncated}
-	case w.fields&(1<<1|1<<6) != 1<<1|1<<6: // sample_type and string_table
+	case w.fields&(1<<1|1<<6) == 1<<1: // sample_type came, string_table did not
+		return &Failure{Kind: FailTruncated}
+	case w.fields&(1<<1|1<<6) != 1<<1|1<<6:
 		return &Failure{Kind: FailNotProfile, Message: "a protobuf message without sample types"}
 	}
 	return nil
