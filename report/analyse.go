@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"sort"
+	"strings"
 )
 
 // Analyse reads one pprof file, raw or gzip, and says what it holds. Any input
@@ -14,10 +15,10 @@ func Analyse(data []byte, o Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := build([]*profile{p}, o.Meta)
+	r, s := build([]*profile{p}, o.Meta)
 	r.Samples, r.RemovedNS = facts.samples, facts.removed
-	r.Notes = facts.notes
-	r.Findings = findings(r)
+	r.Notes = append(facts.notes, figureNotes(r, s, o.SourceMap != nil)...)
+	r.Findings = findings(r, s)
 	return r, nil
 }
 
@@ -71,7 +72,8 @@ func decode(raw []byte, o Options) (*profile, readFacts, error) {
 	if err != nil {
 		return nil, facts, err
 	}
-	p.typ, p.cap = typ, m.cap
+	p.typ, p.cap, p.period = typ, m.cap, t.periodIn(typ)
+	p.live = typ == Heap && m.value >= 0 && strings.Contains(t.text(t.types[m.value].name), "inuse")
 	facts = readFacts{samples: int64(t.n.samples), removed: f.removed, notes: notes(note, f, fr)}
 	return p, facts, nil
 }
@@ -97,6 +99,17 @@ func notes(note string, f *folded, fr *framer) []string {
 		n = append(n, "samples were merged per stack in the file: the cap on waits is approximate")
 	}
 	return append(n, mapNotes(fr.reasons)...)
+}
+
+func figureNotes(r *Report, s *sums, mapped bool) []string {
+	var n []string
+	if s.cut > 0 {
+		n = append(n, fmt.Sprintf("%s with %d frames and more: V8 drops the outermost callers, so totals of entry points are too low", plural(s.cut, "sample"), v8Frames))
+	}
+	if len(r.Modules) == 1 && !mapped && strings.HasPrefix(r.Modules[0].Name, "file:") && len(r.Functions) > 1 {
+		n = append(n, "all code stands in one bundle; with its source map the report names source files and npm packages")
+	}
+	return n
 }
 
 func mapNotes(reasons map[MapReason]int) []string {

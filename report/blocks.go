@@ -1,5 +1,7 @@
 package report
 
+import "cmp"
+
 // Consecutive samples of 1 ms come from one request and are not independent:
 // intervals on the plain number of samples cover a fifth of what they claim.
 // So the busy time is cut into blocks, and how much a share differs between
@@ -16,6 +18,9 @@ const (
 	lostOrderCPU  = 50
 	lostOrderHeap = 100
 )
+
+// heapPeriod is V8's sampling interval where the file does not say it.
+const heapPeriod = 512 << 10
 
 // moments of one function over the blocks: y is its time in a block of x.
 type moments struct{ y, yy, xy float64 }
@@ -97,8 +102,12 @@ func (s *series) add(p *profile, sub subjects, n int) {
 			s.bursts.close(burst)
 		}
 	}
-	if p.merged {
-		s.n += float64(p.busyCount()) - float64(len(p.order))
+	switch {
+	case p.typ == Heap:
+		// Merged or not, one V8 sample is one period of bytes.
+		s.n = s.busy / float64(cmp.Or(p.period, heapPeriod))
+	case p.merged:
+		s.n += float64(p.busyCount()) - float64(p.busyRecords())
 	}
 	// A rest of less than half a block says too little to be one.
 	if block.x >= blockNS/2 || s.blocks.k == 0 {
@@ -107,11 +116,19 @@ func (s *series) add(p *profile, sub subjects, n int) {
 	s.bursts.close(burst)
 }
 
-func (p *profile) busyCount() int64 {
-	var n int64
+func (p *profile) busyCount() (n int64) {
 	for i := range p.stacks {
-		if c := &p.stacks[i]; p.typ == Heap || c.class == classBusy {
+		if c := &p.stacks[i]; c.class == classBusy {
 			n = plus(n, c.count)
+		}
+	}
+	return n
+}
+
+func (p *profile) busyRecords() (n int64) {
+	for i := range p.stacks {
+		if c := &p.stacks[i]; c.class == classBusy {
+			n += c.records
 		}
 	}
 	return n

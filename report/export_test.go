@@ -16,7 +16,8 @@ func FromSamples(frames []Frame, stacks [][]int32, order []uint32, values []int6
 		p.stacks[st].value += values[i]
 	}
 	p.classify()
-	return build([]*profile{p}, Meta{})
+	r, _ := build([]*profile{p}, Meta{})
+	return r
 }
 
 // ShareInterval is one function's interval, by name.

@@ -11,9 +11,13 @@ const (
 	weakRecords = 20  // heap records
 )
 
+// v8Frames is how many frames V8 keeps of a stack, the innermost ones
+// (CpuProfiler's TickSample::kMaxFramesCount).
+const v8Frames = 255
+
 // build sums one or several captures of one type. Their frames must be the
 // same table.
-func build(parts []*profile, meta Meta) *Report {
+func build(parts []*profile, meta Meta) (*Report, *sums) {
 	r := &Report{Type: parts[0].typ, Meta: meta, parts: parts, Functions: []Function{}, Findings: []Finding{}}
 	s := newSums(parts[0].frames)
 	for _, p := range parts {
@@ -33,7 +37,7 @@ func build(parts []*profile, meta Meta) *Report {
 	r.Functions = s.functions(r.Type)
 	r.Modules = s.modules()
 	r.Tree = buildTree(parts, r.Type)
-	return r
+	return r, s
 }
 
 // sums is everything that is added up once per distinct stack.
@@ -47,6 +51,11 @@ type sums struct {
 	stamp               []uint32
 	turn                uint32
 
+	recur []int64  // value of stacks that hold the frame twice and more
+	times []uint32 // of the frame in this stack
+	depth []uint32 // the most times in any stack
+	cut   int64    // samples whose stack is as deep as V8 keeps it
+
 	module      []int32 // module of each frame; -1 is none
 	names       []string
 	kinds       []Kind
@@ -59,6 +68,7 @@ func newSums(frames []Frame) *sums {
 	s := &sums{
 		frames: frames, seen: make([]bool, n), self: make([]int64, n), total: make([]int64, n),
 		charge: make([]int64, n), stamp: make([]uint32, n), module: make([]int32, n),
+		recur: make([]int64, n), times: make([]uint32, n), depth: make([]uint32, n),
 	}
 	byName := map[string]int32{}
 	for i, f := range frames {
@@ -97,6 +107,9 @@ func (s *sums) add(p *profile) {
 		s.busy = plus(s.busy, st.value)
 		s.count = plus(s.count, st.count)
 		s.records = plus(s.records, st.records)
+		if st.to-st.from >= v8Frames {
+			s.cut = plus(s.cut, st.count)
+		}
 		s.stack(p.of(st), st.value)
 	}
 }
@@ -117,9 +130,11 @@ func (s *sums) stack(frames []int32, v int64) {
 	}
 	for _, f := range frames {
 		if s.stamp[f] == s.turn {
+			s.again(f, v)
 			continue
 		}
 		s.stamp[f] = s.turn
+		s.times[f] = 1
 		s.seen[f] = true
 		s.total[f] = plus(s.total[f], v)
 		if m := s.module[f]; m >= 0 && s.mStamp[m] != s.turn {
@@ -127,6 +142,15 @@ func (s *sums) stack(frames []int32, v int64) {
 			s.mSum[m] = plus(s.mSum[m], v)
 		}
 	}
+}
+
+// again notes a frame that the stack has had already.
+func (s *sums) again(f int32, v int64) {
+	s.times[f]++
+	if s.times[f] == 2 {
+		s.recur[f] = plus(s.recur[f], v)
+	}
+	s.depth[f] = max(s.depth[f], s.times[f])
 }
 
 func (s *sums) verdict(t Type) Verdict {

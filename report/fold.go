@@ -202,7 +202,7 @@ func (f *folder) add(st stack, value, count int64) error {
 		o.negative++
 		return nil
 	}
-	if count > 1 {
+	if count > 1 && f.m.cap > 0 { // a heap record counts objects
 		o.merged = true
 	}
 	if f.m.value < 0 {

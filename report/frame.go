@@ -149,9 +149,6 @@ func (f *framer) make(fn function, p place) int32 {
 		f.reasons[why]++
 		if why == Mapped {
 			k.file, k.line = clean([]byte(pos.File)), pos.Line
-			if pos.Name != "" {
-				k.name = clean([]byte(pos.Name))
-			}
 		}
 	}
 	return f.intern(k)

@@ -105,6 +105,19 @@ func (t *tables) profileType() Type {
 	}
 }
 
+// periodIn is the sampling period in nanoseconds or bytes, 0 when the file
+// does not say.
+func (t *tables) periodIn(typ Type) int64 {
+	scale := nanos(t.text(t.periodType.unit))
+	if typ == Heap {
+		scale = octets(t.text(t.periodType.unit))
+	}
+	if t.period <= 0 || scale == 0 || t.period > (1<<62)/scale {
+		return 0
+	}
+	return t.period * scale
+}
+
 // countIndex is the count that belongs to the value: the nearest before it
 // (writers put pairs), else the first there is; -1 when there is none.
 func (t *tables) countIndex(value int) int {

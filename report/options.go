@@ -32,7 +32,6 @@ type SourceMapper interface {
 type Position struct {
 	File string // "src/x.ts", "node_modules/zod/lib/index.mjs"
 	Line int64  // 1-based
-	Name string // the name in the source, when the map has it
 }
 
 // MapReason says what became of one position.

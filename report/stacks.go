@@ -28,7 +28,9 @@ type profile struct {
 
 	duration int64
 	cap      int64 // of one sample; 0 is none
+	period   int64 // nanoseconds or bytes between samples; 0 is unknown
 	merged   bool
+	live     bool // heap: the file says that it holds what is kept
 }
 
 type callStack struct {

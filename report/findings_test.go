@@ -1,0 +1,113 @@
+package report_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/snapflame/snapflame/report"
+)
+
+func finding(r *report.Report, id string) (report.Finding, bool) {
+	for _, f := range r.Findings {
+		if f.ID == id {
+			return f, true
+		}
+	}
+	return report.Finding{}, false
+}
+
+// Each finding on a real profile that has it, with what its sentence must
+// hold, and on one that has not. module_dominates is tested beside its source
+// map, in the package sourcemap.
+func TestFindings(t *testing.T) {
+	object := report.Meta{Class: "UsageMeter"}
+	for _, c := range []struct {
+		id    string
+		has   string
+		meta  report.Meta
+		says  []string
+		lacks string
+	}{
+		{id: report.FindDominant, has: "gateway-replacer.cpu.pb.gz", says: []string{"genericJsonReplacer", "defined at file:///bundle/worker.js:132", "85.0 %", "in or called by"}, lacks: "synthetic-50k-idle.cpu.pb.gz"},
+		{id: report.FindDominant, has: "heap-do.pb.gz", says: []string{"record", "allocated bytes"}, lacks: "heap-metrics.pb.gz"},
+		{id: report.FindRepeated, has: "do-schema.cpu.pb.gz", says: []string{"ensureSchema", "39 of 39"}, lacks: "do-meter.cpu.pb.gz"},
+		{id: report.FindRecursion, has: "gateway-replacer.cpu.pb.gz", says: []string{"genericJsonReplacer", "up to 8 times"}, lacks: "do-schema.cpu.pb.gz"},
+		{id: report.FindGCPressure, has: "gateway-hash.cpu.pb.gz", says: []string{"52.7 %"}, lacks: "gateway-gc95.cpu.pb.gz"},
+		{id: report.FindGCDominates, has: "gateway-gc95.cpu.pb.gz", says: []string{"97.4 %"}, lacks: "gateway-hash.cpu.pb.gz"},
+		{id: report.FindMostlyWaiting, has: "partly-idle.cpu.pb.gz", says: []string{"2.2 %", "20.5 s"}, lacks: "do-schema.cpu.pb.gz"},
+		{id: report.FindIdle, has: "idle.cpu.pb.gz", says: []string{"1 sample", "10.0 s"}, lacks: "partly-idle.cpu.pb.gz"},
+		{id: report.FindMinified, has: "minified.cpu.pb.gz", says: []string{"18 of 24", "b, U, P, R"}, lacks: "typescript.cpu.pb.gz"},
+		{id: report.FindEmptyHeap, has: "heap-empty.pb.gz", says: []string{"512 kB"}, lacks: "heap-do.pb.gz"},
+		{id: report.FindEmptyHeap, has: "heap-empty.pb.gz", meta: report.Meta{Stateless: true}, says: []string{"one isolate of many"}, lacks: "idle.cpu.pb.gz"},
+		{id: report.FindAllocation, has: "heap-metrics.pb.gz", says: []string{"2283 MiB"}, lacks: "do-meter.cpu.pb.gz"},
+		{id: report.FindIsolateShared, has: "do-meter.cpu.pb.gz", meta: object, says: []string{"UsageMeter"}, lacks: "gateway-hash.cpu.pb.gz"},
+	} {
+		t.Run(c.id, func(t *testing.T) {
+			r, err := report.Analyse(profileBytes(t, c.has), report.Options{Meta: c.meta})
+			if err != nil {
+				t.Fatal(err)
+			}
+			f, ok := finding(r, c.id)
+			if !ok {
+				t.Fatalf("%s: not found in %+v", c.has, r.Findings)
+			}
+			for _, s := range c.says {
+				if !strings.Contains(f.Text, s) {
+					t.Errorf("%q lacks %q", f.Text, s)
+				}
+			}
+			if f.Next == "" {
+				t.Error("no next step")
+			}
+			if f, ok := finding(analyse(t, c.lacks), c.id); ok {
+				t.Errorf("%s has it too: %q", c.lacks, f.Text)
+			}
+		})
+	}
+}
+
+// The GC findings send the reader to a heap capture: nothing else can say who
+// allocates.
+func TestGCSendsToHeap(t *testing.T) {
+	for file, id := range map[string]string{"gateway-hash.cpu.pb.gz": report.FindGCPressure, "gateway-gc95.cpu.pb.gz": report.FindGCDominates} {
+		if f, _ := finding(analyse(t, file), id); !strings.Contains(f.Next, "heap capture") {
+			t.Errorf("%s: %q", file, f.Next)
+		}
+	}
+}
+
+func TestFewSamplesAreNotInterpreted(t *testing.T) {
+	r, err := report.Analyse(raw(t, tiny("cpu", "nanoseconds")), report.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Verdict != report.Weak || len(r.Findings) != 1 || r.Findings[0].ID != report.FindFewSamples {
+		t.Errorf("verdict %s, findings %+v", r.Verdict, r.Findings)
+	}
+	if f, ok := finding(analyse(t, "do-meter.cpu.pb.gz"), report.FindFewSamples); ok {
+		t.Errorf("3821 samples are enough: %q", f.Text)
+	}
+}
+
+func TestRetainedHeapIsNotCalledAllocations(t *testing.T) {
+	p := tiny("inuse_space", "bytes")
+	for range 30 {
+		p.Sample = append(p.Sample, p.Sample[0])
+	}
+	r, err := report.Analyse(raw(t, p), report.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f, ok := finding(r, report.FindAllocation); ok {
+		t.Errorf("%q", f.Text)
+	}
+}
+
+func TestDeepStacksAreSaid(t *testing.T) {
+	if notes := strings.Join(analyse(t, "long-50s.cpu.pb.gz").Notes, "\n"); !strings.Contains(notes, "255 frames") {
+		t.Errorf("notes = %q", notes)
+	}
+	if notes := strings.Join(analyse(t, "do-meter.cpu.pb.gz").Notes, "\n"); strings.Contains(notes, "255 frames") {
+		t.Errorf("notes = %q", notes)
+	}
+}
