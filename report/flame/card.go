@@ -31,12 +31,9 @@ type card struct {
 	r    *report.Report
 	diff bool
 	head sentence
-	byFn map[fnKey]*report.Change
+	base *changeIndex
 	y    int
 }
-
-// fnKey is what a comparison matches functions by; lines move.
-type fnKey struct{ name, file string }
 
 func compose(r *report.Report, p *pen, diff bool) (*scene, error) {
 	if err := drawable(r); err != nil {
@@ -50,7 +47,7 @@ func compose(r *report.Report, p *pen, diff bool) (*scene, error) {
 	c.width, c.colours, c.label = cardWidth, plainColours, Alt(r)
 	if diff {
 		c.colours = diffColours
-		c.byFn = changesByFunction(r.Base)
+		c.base = indexChanges(r.Base.Changes)
 	}
 	c.drawHead()
 	if diff {
@@ -61,17 +58,6 @@ func compose(r *report.Report, p *pen, diff bool) (*scene, error) {
 	c.drawIcicle(ic)
 	c.drawFoot()
 	return &c.scene, nil
-}
-
-func changesByFunction(b *report.Comparison) map[fnKey]*report.Change {
-	m := make(map[fnKey]*report.Change, len(b.Changes))
-	for i := range b.Changes {
-		k := fnKey{b.Changes[i].Name, b.Changes[i].File}
-		if old := m[k]; old == nil || old.Verdict == report.NoClearChange {
-			m[k] = &b.Changes[i]
-		}
-	}
-	return m
 }
 
 func (c *card) drawHead() {
@@ -85,13 +71,14 @@ func (c *card) drawHead() {
 	}
 	c.text(c.pen, words{x: margin, y: 112, style: strong, level: full, text: c.pen.fit(strong, subject(c.r), inner, 1)})
 	c.text(c.pen, words{x: margin, y: 150, style: subline, level: full, text: c.pen.fit(subline, evidence(c.r), inner, 1)})
-	c.y = 170
-	if warn := warning(c.r); warn != "" {
+	c.y = 164
+	for _, warn := range warnings(c.r) {
 		c.rect(rect{x0: margin, y0: c.y, x1: margin + inner, y1: c.y + 44, fill: band})
 		text := c.pen.fit(strong, warn, inner-32, 1)
 		c.text(c.pen, words{x: margin + 16, y: c.y + 32, style: strong, level: full, on: band, text: text})
-		c.y += 56
+		c.y += 50
 	}
+	c.y += 6
 }
 
 // drawLegend names the colours and gives their numbers at once: the share of
@@ -166,11 +153,11 @@ func (c *card) drawScale() {
 	say("no clear change", 30)
 	say("width: share now", 0)
 	c.y += 38
-	line := "No change that its 95% interval supports"
+	line := "No change that its 95 % interval supports"
 	for i, ch := range clear(c.r.Base) {
 		next := line + "  ·  " + changeWords(ch)
 		if i == 0 {
-			next = "Points (95% interval):  " + changeWords(ch)
+			next = "Points (95 % interval):  " + changeWords(ch)
 		}
 		if i > 0 && c.pen.width(legend, next) > inner {
 			break
@@ -320,7 +307,7 @@ func (c *card) face(b box) face {
 	}
 	f.title += ", " + percent(b.share) + ", " + amount(t.Nodes[b.node].Total, t.Unit)
 	if c.diff {
-		ch := c.byFn[fnKey{fr.Name, fr.File}]
+		ch := c.base.of(fr)
 		f.fill = changeColour(ch)
 		if ch != nil && ch.Verdict != report.NoClearChange {
 			f.figure += "  " + points(ch.After-ch.Before)

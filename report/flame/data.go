@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/snapflame/snapflame/report"
@@ -256,20 +257,24 @@ func (b *builder) charge(r *report.Report) {
 	if r.Type != report.Heap {
 		return
 	}
-	type key struct {
-		name, file string
-		line       int64
-	}
-	shares := make(map[key]float64, len(r.Functions))
+	shares := make(map[fnKey]float64, len(r.Functions))
 	for _, f := range r.Functions {
-		shares[key{f.Name, f.File, f.Line}] = max(f.ChargedShare, f.SelfShare)
+		shares[fnKey{f.Name, f.File, f.Line}] = finite(max(f.ChargedShare, f.SelfShare))
 	}
 	for id, at := range b.frames {
 		if at >= 0 && int(at) < len(b.t.Frames) {
 			f := b.t.Frames[at]
-			b.d.Charge[id] = shares[key{f.Name, f.File, f.Line}]
+			b.d.Charge[id] = shares[fnKey{f.Name, f.File, f.Line}]
 		}
 	}
+}
+
+// finite keeps a figure that JSON cannot hold out of the page.
+func finite(f float64) float64 {
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		return 0
+	}
+	return f
 }
 
 // base adds the comparison: what changed clearly first, then by share.
@@ -280,13 +285,10 @@ func (b *builder) base(c *report.Comparison) {
 	})
 	changes = changes[:min(len(changes), maxNodes)]
 	p := &pageBase{Captures: c.Captures, Of: make([]int32, len(b.frames)), Changes: make([]pageChange, 0, len(changes))}
-	at := make(map[fnKey]int32, len(changes))
-	for i, ch := range changes {
-		if _, ok := at[fnKey{ch.Name, ch.File}]; !ok {
-			at[fnKey{ch.Name, ch.File}] = int32(i) //nolint:gosec // at most maxNodes
-		}
+	x := indexChanges(changes)
+	for _, ch := range changes {
 		p.Changes = append(p.Changes, pageChange{
-			nameOf(ch.Name), clean(ch.File, 300), ch.Before, ch.After, ch.Low, ch.High, ch.Verdict,
+			nameOf(ch.Name), clean(ch.File, 300), finite(ch.Before), finite(ch.After), finite(ch.Low), finite(ch.High), ch.Verdict,
 		})
 	}
 	for id, key := range b.frames {
@@ -296,8 +298,8 @@ func (b *builder) base(c *report.Comparison) {
 			continue
 		}
 		f := b.t.Frames[key]
-		if i, ok := at[fnKey{f.Name, f.File}]; ok {
-			p.Of[id] = i
+		if i := x.at(f); i >= 0 {
+			p.Of[id] = int32(i) //nolint:gosec // at most maxNodes
 			b.d.Change[id] = int(changeColour(&changes[i]))
 		}
 	}

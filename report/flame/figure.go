@@ -14,11 +14,11 @@ func percent(share float64) string {
 	case math.IsNaN(p) || math.IsInf(p, 0):
 		return "?"
 	case p > 0 && p < 0.05:
-		return "<0.1%"
+		return "<0.1 %"
 	case p > 99.95 && p < 100.05:
-		return "100%"
+		return "100 %"
 	}
-	return strconv.FormatFloat(p, 'f', 1, 64) + "%"
+	return strconv.FormatFloat(p, 'f', 1, 64) + " %"
 }
 
 // points writes a difference of shares in percentage points, signed.

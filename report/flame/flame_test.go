@@ -150,7 +150,7 @@ func TestNarrowBoxesAreMerged(t *testing.T) {
 	if got := d.boxes("narrow"); len(got) != 0 {
 		t.Errorf("%d boxes of a pixel are drawn by themselves, want none", len(got))
 	}
-	if got := d.boxes("200 narrow frames, 16.7%"); len(got) != 1 {
+	if got := d.boxes("200 narrow frames, 16.7 %"); len(got) != 1 {
 		t.Errorf("got %d merged boxes, want one that says what it holds", len(got))
 	}
 }
@@ -276,19 +276,19 @@ func TestHeadline(t *testing.T) {
 		r    *report.Report
 		want string
 	}{
-		{"one function", replacer(), "genericJsonReplacer uses 85.0% of busy CPU"},
-		{"garbage", load(t, "gateway-gc95.cpu.pb.gz"), "97.4% of busy CPU is garbage collection"},
-		{"garbage and more", load(t, "gateway-hash.cpu.pb.gz"), "52.7% of busy CPU is garbage collection, then fingerprint 17.6%"},
-		{"heap", load(t, "heap-metrics.pb.gz"), "recordRequest allocates 29.2% of the bytes"},
-		{"flat", load(t, "synthetic-50k-idle.cpu.pb.gz"), "No function dominates; first applyKey 3.2%"},
+		{"one function", replacer(), "genericJsonReplacer uses 85.0 % of busy CPU"},
+		{"garbage", load(t, "gateway-gc95.cpu.pb.gz"), "97.4 % of busy CPU is garbage collection"},
+		{"garbage and more", load(t, "gateway-hash.cpu.pb.gz"), "52.7 % of busy CPU is garbage collection, then fingerprint 17.6 %"},
+		{"heap", load(t, "heap-metrics.pb.gz"), "recordRequest allocates 29.2 % of the bytes"},
+		{"flat", load(t, "synthetic-50k-idle.cpu.pb.gz"), "No function dominates; first applyKey 3.3 %"},
 		{"grew", compared(replacer(), report.Change{
 			Name: "parse", File: "x", Before: 0.031, After: 0.184, Verdict: report.Grew,
-		}), "parse 18.4% of busy CPU, was 3.1%"},
-		{"new", compared(replacer(), report.Change{Name: "parse", After: 0.184, Verdict: report.New}), "parse 18.4% of busy CPU, new"},
-		{"gone", compared(replacer(), report.Change{Name: "parse", Before: 0.2, Verdict: report.Gone}), "parse is gone, was 20.0% of busy CPU"},
+		}), "parse 18.4 % of busy CPU, was 3.1 %"},
+		{"new", compared(replacer(), report.Change{Name: "parse", After: 0.184, Verdict: report.New}), "parse 18.4 % of busy CPU, new"},
+		{"gone", compared(replacer(), report.Change{Name: "parse", Before: 0.2, Verdict: report.Gone}), "parse is gone, was 20.0 % of busy CPU"},
 		{"unclear", compared(replacer(), report.Change{
 			Name: "parse", Before: 0.1, After: 0.9, Verdict: report.NoClearChange,
-		}), "genericJsonReplacer uses 85.0% of busy CPU, no clear change"},
+		}), "genericJsonReplacer uses 85.0 % of busy CPU, no clear change"},
 		{"idle", &report.Report{Verdict: report.Empty}, "No busy sample: nothing ran in this isolate while it was sampled"},
 	} {
 		if got := flame.Headline(c.r); got != c.want {
@@ -328,15 +328,15 @@ func TestSaysWhatItIs(t *testing.T) {
 	r.Meta.Note = "replacement isolate, 12 s after the failure"
 	all := strings.Join(draw(t, r).Texts, "\n")
 	for _, want := range []string{
-		"room-api RoomObject 3fa1c07d", "CPU profile, 10 s", "3,821 samples", "7.01 s busy", "2.45 s waiting removed", "WEAK PROFILE",
+		"room-api RoomObject 3fa1c07d", "CPU profile, 10 s", "3,821 samples", "7.01 s busy", "2.45 s waiting removed", "Too few busy samples",
 		"replacement isolate", "capture 01K9Z6W8Q4", "version 8d1f0c52-77ab", "2026-11-30 03:14:20 UTC", "1 isolate",
-		"your code", "garbage collector 4.9%",
+		"your code", "garbage collector 4.9 %",
 	} {
 		if !strings.Contains(all, want) {
 			t.Errorf("the picture does not say %q:\n%s", want, all)
 		}
 	}
-	if alt := flame.Alt(r); !strings.Contains(alt, "record uses 88.7%") || !utf8.ValidString(alt) {
+	if alt := flame.Alt(r); !strings.Contains(alt, "Weak profile: record uses 88.7 %") || !utf8.ValidString(alt) {
 		t.Errorf("the picture in words is %q", alt)
 	}
 }

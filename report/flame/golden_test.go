@@ -39,7 +39,7 @@ func TestGoldenPictures(t *testing.T) {
 			r := load(t, g.profile)
 			draw := flame.PNG
 			if g.base != "" {
-				compare(r, load(t, g.base))
+				compare(t, r, load(t, g.base))
 				draw = flame.DiffPNG
 			}
 			if g.change != nil {

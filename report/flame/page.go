@@ -61,14 +61,13 @@ func hash(b []byte) string {
 // view is what the templates see. Untrusted text stays a string there, so that
 // html/template escapes it.
 type view struct {
-	Title, Subject, Evidence, Warning, Origin, Left string
-	Findings                                        []report.Finding
-	Notes                                           []string
-	Heap, Diff                                      bool
-	Baselines                                       string
-	Policy                                          string
-	Data, Script                                    template.JS
-	Style                                           template.CSS
+	Title, Subject, Evidence, Origin string
+	Findings                         []report.Finding
+	Warnings, Notes                  []string
+	Heap, Diff                       bool
+	Policy                           string
+	Data, Script                     template.JS
+	Style                            template.CSS
 }
 
 func newView(r *report.Report) (view, error) {
@@ -77,7 +76,7 @@ func newView(r *report.Report) (view, error) {
 		return view{}, err
 	}
 	v := view{
-		Title: Headline(r), Subject: subject(r), Evidence: evidence(r), Warning: warning(r), Origin: origin(r),
+		Title: Headline(r), Subject: subject(r), Evidence: evidence(r), Warnings: warnings(r), Origin: origin(r),
 		Heap: r.Type == report.Heap, Diff: r.Base != nil,
 		Data: template.JS(data), //nolint:gosec // encoding/json escapes <, > and &
 	}
@@ -86,6 +85,11 @@ func newView(r *report.Report) (view, error) {
 	}
 	for _, n := range r.Notes {
 		v.Notes = append(v.Notes, clean(n, 300))
+	}
+	if r.Base != nil {
+		for _, n := range r.Base.Notes {
+			v.Notes = append(v.Notes, clean(n, 300))
+		}
 	}
 	return v, nil
 }

@@ -74,7 +74,7 @@ func hidden(r rune) bool {
 // nameOf is what a frame is called in a picture.
 func nameOf(name string) string {
 	if name = clean(name, maxName); strings.TrimSpace(name) == "" {
-		return "(anonymous)"
+		return anonymous
 	}
 	return name
 }

@@ -35,7 +35,17 @@ func whole(r *report.Report) string {
 	return "busy CPU"
 }
 
+// verdict is the sentence of the card. A weak profile says so first: it is the
+// one line that survives a thumbnail.
 func verdict(r *report.Report, diff bool) sentence {
+	s := finding(r, diff)
+	if r.Verdict == report.Weak {
+		s.before = "Weak profile: " + s.before
+	}
+	return s
+}
+
+func finding(r *report.Report, diff bool) sentence {
 	if diff && r.Base != nil {
 		if s, ok := changeVerdict(r); ok {
 			return s
@@ -111,8 +121,7 @@ func changeVerdict(r *report.Report) (sentence, bool) {
 		return sentence{}, false
 	}
 	c := list[0]
-	s := about(c.Name, c.File, 0)
-	s.place = place(c.File, 0)
+	s := about(c.Name, c.File, c.Line)
 	switch c.Verdict {
 	case report.New:
 		s.after = " " + percent(c.After) + " of " + whole(r) + ", new"
@@ -190,20 +199,20 @@ func evidence(r *report.Report) string {
 	return join(parts)
 }
 
-// warning is what a reader must not miss; empty when there is nothing.
-func warning(r *report.Report) string {
-	var parts []string
+// warnings are what a reader must not miss.
+func warnings(r *report.Report) []string {
+	var list []string
 	if r.Verdict == report.Weak {
-		text := "WEAK PROFILE: too few busy samples, read the shares as hints"
+		what := "busy samples"
 		if r.Type == report.Heap {
-			text = "WEAK PROFILE: too few allocation samples, read the shares as hints"
+			what = "allocation samples"
 		}
-		parts = append(parts, text)
+		list = append(list, "Too few "+what+" to tell shares apart: read them as hints and capture again under load")
 	}
-	if n := clean(r.Meta.Note, 100); n != "" {
-		parts = append(parts, n)
+	if n := clean(r.Meta.Note, 120); n != "" {
+		list = append(list, n)
 	}
-	return join(parts)
+	return list
 }
 
 // origin is the small print: what to quote when asking about the picture.
@@ -218,13 +227,19 @@ func origin(r *report.Report) string {
 	if !r.Meta.StartedAt.IsZero() {
 		parts = append(parts, r.Meta.StartedAt.UTC().Format("2006-01-02 15:04:05 UTC"))
 	}
+	if r.Captures > 1 {
+		return join(append(parts, count(int64(r.Captures))+" captures merged"))
+	}
 	return join(append(parts, "1 isolate"))
 }
 
 // Alt is the picture in words, for screen readers and for when it is missing.
 // It is plain text: escape it for its medium.
 func Alt(r *report.Report) string {
-	return "Flamegraph. " + join([]string{Headline(r), warning(r), subject(r), evidence(r)})
+	if drawable(r) != nil {
+		return Headline(r)
+	}
+	return "Flamegraph. " + join(append([]string{Headline(r), subject(r), evidence(r)}, warnings(r)...))
 }
 
 func join(parts []string) string {

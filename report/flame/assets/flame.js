@@ -184,9 +184,9 @@ function legend() {
 
 // ---- search
 
-let hits = [], atHit = -1;
+let hits = [], atHit = -1, searched = '';
 function search() {
-  const text = query.value;
+  const text = searched = query.value;
   hits = [];
   atHit = -1;
   if (!text) {
@@ -358,9 +358,15 @@ const stageKeys = {
 document.addEventListener('keydown', (e) => {
   if (e.ctrlKey || e.metaKey || e.altKey || $('sf-dialog').open) return;
   if (e.target === query) {
-    if (e.key === 'Enter') nextHit();
+    if (e.key === 'Enter') {
+      if (query.value !== searched) search();
+      nextHit();
+    }
     if (e.key === 'Escape') {
-      if (!query.value) stage.focus();
+      if (!query.value) {
+        if (state.view === 'table') query.blur();
+        else stage.focus();
+      }
       query.value = '';
       search();
       e.preventDefault();

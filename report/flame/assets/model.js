@@ -168,8 +168,8 @@ const isFunction = (f) => f > 0 && data.kind[f] !== HIDDEN;
 function percent(share) {
   const p = share * 100;
   if (!isFinite(p)) return '?';
-  if (p > 0 && p < 0.05) return '<0.1%';
-  return p > 99.95 && p < 100.05 ? '100%' : p.toFixed(1) + '%';
+  if (p > 0 && p < 0.05) return '<0.1 %';
+  return p > 99.95 && p < 100.05 ? '100 %' : p.toFixed(1) + ' %';
 }
 const shareOf = (v) => (data.total > 0 ? v / data.total : 0);
 function points(d) {
@@ -190,5 +190,5 @@ const verdictWord = {grew: 'grew', shrank: 'shrank', new: 'new', gone: 'gone', n
 function changeText(c) {
   if (!c) return '';
   return percent(c.before) + ' → ' + percent(c.after) + ', ' + points(c.after - c.before) +
-    ' points (95% ' + points(c.low) + ' to ' + points(c.high) + '), ' + (verdictWord[c.verdict] || '');
+    ' points (95 % ' + points(c.low) + ' to ' + points(c.high) + '), ' + (verdictWord[c.verdict] || '');
 }

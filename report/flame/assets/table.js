@@ -3,7 +3,7 @@
 
 const rowsBody = document.getElementById('sf-rows');
 const more = document.getElementById('sf-more');
-const FIRST_ROWS = 200;
+const FIRST_ROWS = 100;
 
 const columns = [
   {id: 'name', label: 'Function', of: (r) => r.name, text: true},
@@ -14,11 +14,11 @@ const columns = [
   {id: 'totalShare', label: 'Total %', of: (r) => r.total},
 ];
 if (data.type === 'heap') {
-  columns.push({id: 'charge', label: 'With built-ins %', of: (r) => r.charge});
+  columns.splice(2, 0, {id: 'charge', label: 'With built-ins %', of: (r) => r.charge});
 }
 if (data.base) {
   columns.push({id: 'before', label: 'Before', of: (r) => (r.change ? r.change.before : 0)});
-  columns.push({id: 'change', label: 'Change, points (95%)', of: (r) => (r.change ? r.change.after - r.change.before : 0)});
+  columns.push({id: 'change', label: 'Change, points (95 %)', of: (r) => (r.change ? r.change.after - r.change.before : 0)});
 }
 
 // entries are the functions of the tree, then those that are gone.
@@ -51,6 +51,7 @@ function drawColumns() {
   for (const c of columns) {
     const th = element('th', undefined, c.text ? 'sf-text' : 'sf-number');
     th.scope = 'col';
+    th.dataset.column = c.id;
     const b = element('button', c.label);
     b.type = 'button';
     b.dataset.sort = c.id;
@@ -79,43 +80,64 @@ function sorted() {
   return list;
 }
 
-function shareCell(share) {
-  const td = element('td', undefined, 'sf-number sf-share');
+function shareOfCell(td, share) {
   const bar = element('span', undefined, 'sf-fill');
   bar.style.width = Math.max(0, Math.min(100, share * 100)).toFixed(2) + '%';
+  td.classList.add('sf-share');
   td.append(bar, element('span', percent(share)));
-  return td;
 }
 
-function rowOf(e) {
-  const tr = document.createElement('tr');
-  const name = element('th', undefined, 'sf-text');
-  name.scope = 'row';
+function nameCell(e) {
+  const th = element('th', undefined, 'sf-text');
+  th.scope = 'row';
+  const called = element('div', undefined, 'sf-called');
   const dot = element('span', undefined, 'sf-dot');
   const tones = PALETTES[state.dark ? 'dark' : 'light'];
   dot.style.background = e.frame < 0 ? 'transparent' : state.compare ? tones.change[data.change[e.frame]] : tones.kind[data.kind[e.frame]];
-  name.append(dot);
+  called.append(dot);
   if (e.frame >= 0) {
     const b = element('button', e.name, 'sf-link');
     b.type = 'button';
     b.title = 'Callers and callees of ' + e.name;
     b.addEventListener('click', () => openSandwich(e.frame));
-    name.append(b);
+    called.append(b);
   } else {
-    name.append(element('span', e.name + ' (gone)'));
+    called.append(element('span', e.name + ' (gone)'));
   }
-  const where = element('td', e.frame >= 0 ? shortPlace(e.frame) : e.file.split('/').slice(-2).join('/'), 'sf-text sf-where');
-  where.title = e.frame >= 0 ? placeOf(e.frame) : e.file;
-  tr.append(name, where,
-    element('td', amount(e.self), 'sf-number'), shareCell(shareOf(e.self)),
-    element('td', amount(e.total), 'sf-number'), shareCell(shareOf(e.total)));
-  if (data.type === 'heap') tr.append(shareCell(e.charge));
-  if (data.base) {
+  th.append(called, element('span', whereOf(e), 'sf-under'));
+  return th;
+}
+
+const whereOf = (e) => (e.frame >= 0 ? shortPlace(e.frame) : e.file.split('/').slice(-2).join('/'));
+
+// cells fills a cell by its column.
+const cells = {
+  file(td, e) {
+    td.className = 'sf-text sf-where';
+    td.textContent = whereOf(e);
+    td.title = e.frame >= 0 ? placeOf(e.frame) : e.file;
+  },
+  charge: (td, e) => shareOfCell(td, e.charge),
+  self: (td, e) => { td.textContent = amount(e.self); },
+  selfShare: (td, e) => shareOfCell(td, shareOf(e.self)),
+  total: (td, e) => { td.textContent = amount(e.total); },
+  totalShare: (td, e) => shareOfCell(td, shareOf(e.total)),
+  before: (td, e) => { td.textContent = e.change ? percent(e.change.before) : ''; },
+  change(td, e) {
     const c = e.change;
-    const clear = c && c.verdict !== 'no_clear_change';
-    tr.append(element('td', c ? percent(c.before) : '', 'sf-number'));
-    const td = element('td', c ? points(c.after - c.before) + ' (' + points(c.low) + ' to ' + points(c.high) + ')' : '', 'sf-number');
-    if (c) td.append(element('span', ' ' + verdictWord[c.verdict], clear ? 'sf-clear' : 'sf-unclear'));
+    if (!c) return;
+    td.textContent = points(c.after - c.before) + ' (' + points(c.low) + ' to ' + points(c.high) + ')';
+    td.append(element('span', ' ' + verdictWord[c.verdict], c.verdict === 'no_clear_change' ? 'sf-unclear' : 'sf-clear'));
+  },
+};
+
+function lineOf(e) {
+  const tr = document.createElement('tr');
+  tr.append(nameCell(e));
+  for (const c of columns.slice(1)) {
+    const td = element('td', undefined, 'sf-number');
+    td.dataset.column = c.id;
+    cells[c.id](td, e);
     tr.append(td);
   }
   return tr;
@@ -129,7 +151,7 @@ function drawTable() {
   }
   const list = sorted();
   const shown = order.all ? list : list.slice(0, FIRST_ROWS);
-  rowsBody.replaceChildren(...shown.map(rowOf));
+  rowsBody.replaceChildren(...shown.map(lineOf));
   more.hidden = shown.length === list.length;
   more.textContent = 'Show all ' + list.length.toLocaleString('en') + ' functions';
 }

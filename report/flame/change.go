@@ -1,0 +1,56 @@
+package flame
+
+import "github.com/snapflame/snapflame/report"
+
+// changeIndex finds the change of a frame: by name, file and line, or, where
+// only one function has that name in that file, without the line, because lines
+// move.
+type changeIndex struct {
+	exact map[fnKey]int
+	named map[fnKey]int // line 0; -1 when several share the name
+	list  []report.Change
+}
+
+type fnKey struct {
+	name, file string
+	line       int64
+}
+
+func indexChanges(list []report.Change) *changeIndex {
+	x := &changeIndex{exact: make(map[fnKey]int, len(list)), named: make(map[fnKey]int, len(list)), list: list}
+	for i, c := range list {
+		if k := (fnKey{c.Name, c.File, c.Line}); c.Line > 0 {
+			if _, ok := x.exact[k]; !ok {
+				x.exact[k] = i
+			}
+		}
+		k := fnKey{name: c.Name, file: c.File}
+		if _, ok := x.named[k]; ok {
+			x.named[k] = -1
+		} else {
+			x.named[k] = i
+		}
+	}
+	return x
+}
+
+// at is the index of a frame's change, or -1.
+func (x *changeIndex) at(f report.Frame) int {
+	if i, ok := x.exact[fnKey{f.Name, f.File, f.Line}]; ok {
+		return i
+	}
+	if i, ok := x.named[fnKey{name: f.Name, file: f.File}]; ok && (i < 0 || x.list[i].Line == 0 || f.Name != anonymous) {
+		return i
+	}
+	return -1
+}
+
+func (x *changeIndex) of(f report.Frame) *report.Change {
+	if i := x.at(f); i >= 0 {
+		return &x.list[i]
+	}
+	return nil
+}
+
+// anonymous is a name that says nothing: only the line tells two apart.
+const anonymous = "(anonymous)"
