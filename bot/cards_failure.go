@@ -7,22 +7,13 @@ import (
 	"github.com/snapflame/snapflame/capture"
 )
 
-// Remedy is what a failed capture means, for someone half asleep: what it is,
-// why it happens, whether anything more happens by itself, and what to do.
+// Remedy is what a failed capture means for someone half asleep; the cause in
+// full is the failure's own Explain.
 type Remedy struct {
-	Title   string
-	Cause   string
-	Retried string
-	Do      string
-	// Again says that asking again may help.
-	Again bool
+	Title string
+	Do    string
+	Again bool // asking again may help
 }
-
-const (
-	retriedYes  = "It was retried by itself, until its time was up."
-	retriedNo   = "It is not retried: the answer would be the same."
-	retriedOnce = "It is not retried by itself: the first capture may still run, and a second would double the load."
-)
 
 // failureWords has an entry for every FailureKind; a test holds it to that.
 func failureWords(f *capture.Failure) Remedy {
@@ -31,49 +22,49 @@ func failureWords(f *capture.Failure) Remedy {
 	}
 	switch f.Kind {
 	case capture.FailRateLimited:
-		return Remedy{"Cloudflare's rate limit", "Cloudflare answered 429 each time: too many captures in this account.", retriedYes, "Wait a few minutes, then capture again. If it comes often, lower capture.per_hour.", true}
+		return Remedy{"Cloudflare's rate limit", "Wait a few minutes, then capture again. If it comes often, lower capture.per_hour.", true}
 	case capture.FailNoExecutions:
-		return Remedy{"Nothing ran in this version lately", "Cloudflare found no recent execution of the Worker or object in the version that was asked for.", retriedYes, "It has probably stopped, or runs in another version. Check the deployment; capture again when it has traffic.", true}
+		return Remedy{"Nothing ran in this version lately", "It has probably stopped, or runs in another version. Check the deployment; capture again when it has traffic.", true}
 	case capture.FailNoIsolate:
-		return Remedy{"No isolate was loaded", "The isolate that failed is gone and none was loaded again in time. After a reset that is normal when no request follows.", retriedYes, "Capture again when requests arrive.", true}
+		return Remedy{"No isolate was loaded", "Capture again when requests arrive.", true}
 	case capture.FailUnavailable:
-		return Remedy{"Profiling is unavailable here", "Cloudflare does not offer profiling in the environment of this Worker.", retriedNo, "Nothing to do tonight. Look at the incident's routes and versions instead.", false}
+		return Remedy{"Profiling is unavailable here", "Nothing to do tonight. Look at the incident's routes and versions instead.", false}
 	case capture.FailUnsupported:
-		return Remedy{"This Worker cannot be profiled", "Cloudflare says that it does not support runtime profiling.", retriedNo, "Nothing to do tonight. Look at the incident's routes and versions instead.", false}
+		return Remedy{"This Worker cannot be profiled", "Nothing to do tonight. Look at the incident's routes and versions instead.", false}
 	case capture.FailCouldNotStart:
-		return Remedy{"The profiler did not start", "The Workers runtime could not start profiling.", retriedYes, "Capture again in a minute.", true}
+		return Remedy{"The profiler did not start", "Capture again in a minute.", true}
 	case capture.FailUnauthorized:
-		return Remedy{"The Cloudflare token was refused", "Cloudflare answered 401: the token is wrong, expired or revoked.", retriedNo, "Whoever runs snapflame must renew CLOUDFLARE_API_TOKEN; `snapflame doctor` checks it. Then capture again.", true}
+		return Remedy{"The Cloudflare token was refused", "Whoever runs snapflame must renew CLOUDFLARE_API_TOKEN; `snapflame doctor` checks it. Then capture again.", true}
 	case capture.FailForbidden:
-		return Remedy{"The Cloudflare token may not profile", "Cloudflare answered 403: the token lacks Workers Scripts Read, or profiling is not enabled for the account.", retriedNo, "Whoever runs snapflame must give the token that permission; `snapflame doctor` checks it. Then capture again.", true}
+		return Remedy{"The Cloudflare token may not profile", "Whoever runs snapflame must give the token that permission; `snapflame doctor` checks it. Then capture again.", true}
 	case capture.FailNotFound:
-		return Remedy{"Cloudflare does not know the target", "The Worker, version, namespace or object was not found: deleted, renamed, or in another account.", "It was looked up once more before giving up.", "Check the name, and that the token belongs to this account.", true}
+		return Remedy{"Cloudflare does not know the target", "Check the name, and that the token belongs to this account.", true}
 	case capture.FailBadRequest:
-		return Remedy{"Cloudflare refused the request", "Cloudflare answered 400: it does not accept the request as it was made.", retriedNo, "Report this to whoever runs snapflame, with the text below.", false}
+		return Remedy{"Cloudflare refused the request", "Report this to whoever runs snapflame, with the text below.", false}
 	case capture.FailServer:
-		return Remedy{"Cloudflare had an error", "Cloudflare's API answered with a server error.", retriedOnce, "Look at www.cloudflarestatus.com; capture again in a few minutes.", true}
+		return Remedy{"Cloudflare had an error", "Look at www.cloudflarestatus.com; capture again in a few minutes.", true}
 	case capture.FailUnreachable:
-		return Remedy{"Cloudflare could not be reached", "No connection to Cloudflare's API: name lookup, network or TLS.", retriedYes, "Check the network of the machine that runs snapflame. Then capture again.", true}
+		return Remedy{"Cloudflare could not be reached", "Check the network of the machine that runs snapflame. Then capture again.", true}
 	case capture.FailTimeout:
-		return Remedy{"No answer in time", "Cloudflare accepted the request and did not answer within the duration and 40 s more.", retriedOnce, "Capture again in a minute, shorter if the object is very busy.", true}
+		return Remedy{"No answer in time", "Capture again in a minute, shorter if the object is very busy.", true}
 	case capture.FailEmpty:
-		return Remedy{"The answer was empty", "Cloudflare answered with success and no bytes.", retriedOnce, "Capture again.", true}
+		return Remedy{"The answer was empty", "Capture again.", true}
 	case capture.FailNotProfile:
-		return Remedy{"The answer was no profile", "Something answered with another kind of body than a profile: a proxy's page, or an error with a success status.", retriedOnce, "Check CLOUDFLARE_API_BASE_URL and any proxy in between. Then capture again.", true}
+		return Remedy{"The answer was no profile", "Check CLOUDFLARE_API_BASE_URL and any proxy in between. Then capture again.", true}
 	case capture.FailTruncated:
-		return Remedy{"The profile was cut off", "The connection ended before the whole profile had come.", retriedOnce, "Capture again.", true}
+		return Remedy{"The profile was cut off", "Capture again.", true}
 	case capture.FailTooLarge:
-		return Remedy{"The profile was too large", "The answer was larger than what snapflame accepts.", retriedNo, "Capture again with a shorter duration.", true}
+		return Remedy{"The profile was too large", "Capture again with a shorter duration.", true}
 	case capture.FailNoNamespace:
-		return Remedy{"No namespace has this object", "None of the account's Durable Object namespaces could be matched with the object.", "The list was read again before giving up.", "Check that the id is right and that the token sees the Worker that owns the class.", true}
+		return Remedy{"No namespace has this object", "Check that the id is right and that the token sees the Worker that owns the class.", true}
 	case capture.FailNoDeployment:
-		return Remedy{"The Worker is not deployed", "It has no deployed version, so nothing runs that could be profiled.", retriedNo, "Deploy it, or name a version with version=.", true}
+		return Remedy{"The Worker is not deployed", "Deploy it, or name a version with version=.", true}
 	case capture.FailLostAnswer:
-		return Remedy{"The answer was lost twice", "snapflame was stopped while it waited for the profile, and again after it had asked once more.", retriedNo, "Capture again. If it happens again, look at why snapflame restarts.", true}
+		return Remedy{"The answer was lost twice", "Capture again. If it happens again, look at why snapflame restarts.", true}
 	case capture.FailBudget:
-		return Remedy{"There was no budget left", "The account's captures of this hour (capture.per_hour) were used up for as long as this one could wait.", retriedNo, "Capture again later, or raise capture.per_hour.", true}
+		return Remedy{"There was no budget left", "Capture again later, or raise capture.per_hour.", true}
 	default:
-		return Remedy{"The capture failed", "Cloudflare gave an answer that snapflame does not know.", retriedNo, "Capture again; report it with the text below if it stays.", true}
+		return Remedy{"The capture failed", "Capture again; report it with the text below if it stays.", true}
 	}
 }
 
@@ -86,22 +77,23 @@ func (w Writer) Failure(c Case, v CaptureView) Card {
 		Icon:    "x",
 		Verdict: words.Title + ".",
 		Sections: []Section{
-			{Heading: "What happened", Text: words.Cause},
-			{Heading: "Is it retried?", Text: words.Retried},
+			{Heading: "What happened", Text: r.Explain(r.EndedAt)},
 			{Heading: "What to do", Text: words.Do},
 		},
-		Text: fmt.Sprintf("No %s profile of %s: %s. %s", typeWords(r.Type), targetWords(c.Target, c.Script), lowerFirst(words.Title), words.Do),
+		Text: fmt.Sprintf("No %s profile of %s: %s. %s", typeWords(r.Type), targetWords(c.Target, c.Script), words.Title, words.Do),
 	}
 	if r.Failure != nil {
 		card.Quote = r.Failure.Message
 		if r.Failure.RetryAfter > 0 {
-			card.Sections[2].Text += " Cloudflare asks to wait " + span(r.Failure.RetryAfter) + "."
+			card.Sections[1].Text += " Cloudflare asks to wait " + span(r.Failure.RetryAfter) + "."
 		}
 	}
 	if next, ok := c.followed(r.ID); ok {
 		// Only what stays true: where that capture stands is on the root.
-		card.Sections[1].Text = fmt.Sprintf("Something else is tried: %s capture %s. Why: %s.",
-			typeWords(next.Record.Type), next.Record.ID, orText(next.Record.Note, "planned"))
+		card.Sections = append(card.Sections, Section{
+			Heading: "Something else is tried",
+			Text:    fmt.Sprintf("%s capture %s: %s.", typeWords(next.Record.Type), next.Record.ID, orText(next.Record.Note, "as planned")),
+		})
 	}
 	card.Fields = failureFields(r)
 	card.Sections = append(card.Sections, notesSection(r)...)

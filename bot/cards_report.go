@@ -36,16 +36,13 @@ func (w Writer) Report(c Case, v CaptureView) Card {
 		}
 		card.Sections = append(card.Sections, compared)
 	}
-	if advice := adviceWords(c.Subclass); advice != "" && s.Verdict == verdictConclusive {
-		card.Sections = append(card.Sections, Section{Heading: "What this error means", Text: advice})
-	}
 	card.Sections = append(card.Sections, notesSection(r)...)
 	card.Context = []string{captureContext(r)}
 	if card.Table != nil {
 		card.Context = append(card.Context, "Self: in the function itself. Total: with what it calls. Lines say where a function is defined.")
 	}
 	card.Buttons = w.reportButtons(c, r, s)
-	card.Text = fmt.Sprintf("%s: %s [%s]", card.Title, card.Verdict, s.Window)
+	card.Text = fmt.Sprintf("%s: %s [%s]", card.Title, card.Verdict, s.basis())
 	return card
 }
 
@@ -89,10 +86,18 @@ func headline(s Summary) string {
 	}
 }
 
+// basis is what stands beside every figure: its window and how far to trust it.
+func (s Summary) basis() string {
+	if s.Verdict == "" {
+		return s.Window
+	}
+	return s.Window + "; " + s.Verdict
+}
+
 func (w Writer) reportFields(r capture.Record, s Summary) []Field {
 	f := []Field{
 		{Label: "Window", Value: s.Window},
-		{Label: "Confidence", Value: confidenceWords(s)},
+		{Label: "Confidence", Value: confidenceWords(r.Type, s)},
 		{Label: "Samples", Value: number(s.Samples)},
 	}
 	if r.Type == capture.Heap {
@@ -122,13 +127,16 @@ func (w Writer) reportFields(r capture.Record, s Summary) []Field {
 	return f
 }
 
-func confidenceWords(s Summary) string {
+func confidenceWords(t capture.Type, s Summary) string {
 	switch s.Verdict {
 	case verdictConclusive:
 		return "conclusive: enough samples to tell shares apart"
 	case verdictWeak:
 		return "weak: too few busy samples to tell shares apart"
 	case verdictEmpty:
+		if t == capture.Heap {
+			return "empty: no allocation was sampled"
+		}
 		return "empty: no busy sample"
 	default:
 		return "none: not analysed"
@@ -164,7 +172,7 @@ func trust(c Case, r capture.Record, s Summary) []Section {
 	case s.Verdict == verdictEmpty:
 		return []Section{{Text: "The isolate did nothing that could be sampled. If the trouble goes on, it is elsewhere: another object, another isolate, or waiting for something outside."}}
 	case s.Verdict == verdictWeak:
-		return []Section{{Text: "Too few busy samples: shares below can be off by a lot. Capture again while it is busy, or longer."}}
+		return []Section{{Text: "Too few busy samples: the shares can be off by a lot. Capture again while it is busy, or longer."}}
 	case r.Type == capture.Heap:
 		return []Section{{Text: "These are allocations in the window, not what is retained: a large share is where to look first, not a leak by itself."}}
 	}

@@ -17,7 +17,7 @@ import (
 func (w Writer) Root(c Case, now time.Time) Card {
 	next := w.nextWords(c, now)
 	card := Card{
-		Title: w.Templates.title(c, classWords(c.Class)+": "+targetWords(c.Target, c.Script)),
+		Title: w.Templates.title(c, classWords(c.Class)+": "+subject(c)),
 		Icon:  rootIcon(c),
 		Quote: c.Quote,
 	}
@@ -25,7 +25,7 @@ func (w Writer) Root(c Case, now time.Time) Card {
 		card.Mention = c.Mention
 	}
 	if v, ok := c.told(); ok && v.Summary != nil {
-		card.Verdict = headline(*v.Summary) + " [" + v.Summary.Window + "]"
+		card.Verdict = headline(*v.Summary) + " [" + v.Summary.basis() + "]"
 	}
 	card.Fields = w.rootFields(c, now)
 	if words := attributionWords(c); words != "" {
@@ -56,12 +56,15 @@ func rootContext(c Case) string {
 }
 
 func rootText(c Case, next string) string {
-	text := classWords(c.Class) + ": " + targetWords(c.Target, c.Script) + "."
+	text := classWords(c.Class) + ": " + subject(c) + "."
 	if c.Confidence != "" {
 		text += " The object is " + c.Confidence + ", not certain."
 	}
 	if c.Count > 0 {
 		text += fmt.Sprintf(" %s since %s UTC.", events(c.Count), clock(c.OpenedAt))
+	}
+	if v, ok := c.told(); ok && v.Summary != nil {
+		text += " " + headline(*v.Summary) + " [" + v.Summary.basis() + "]."
 	}
 	return text + " " + next
 }
@@ -105,7 +108,11 @@ func (c Case) told() (CaptureView, bool) {
 
 func (w Writer) rootFields(c Case, now time.Time) []Field {
 	var f []Field
-	f = append(f, Field{Label: "Worker", Value: orText(orText(c.Target.Script, c.Script), "unknown"), Code: true})
+	label := "Worker"
+	if c.Target.Kind == triggers.TargetUnknown {
+		label = "Caller"
+	}
+	f = append(f, Field{Label: label, Value: orText(orText(c.Target.Script, c.Script), "unknown"), Code: true})
 	if c.Target.Kind == triggers.TargetDurableObject {
 		object := strings.Join(nonEmpty(c.Target.Entrypoint, short(c.Target.ObjectID)), " ")
 		f = append(f, Field{Label: "Object", Value: object + confidence(c), Code: true})
@@ -153,6 +160,9 @@ func countWords(c Case, now time.Time) string {
 		end = c.LastAt
 	}
 	s := number(c.Count)
+	if c.Count == 1 {
+		return "1, at " + clock(c.OpenedAt)
+	}
 	if age := end.Sub(c.OpenedAt); age >= time.Second {
 		s += " in " + span(age.Round(time.Second))
 	}
@@ -214,7 +224,7 @@ func (w Writer) nextWords(c Case, now time.Time) string {
 		if v.Summary != nil {
 			return "The report is in the thread." + closes
 		}
-		return "The last capture gave no profile: " + lowerFirst(failureWords(v.Record.Failure).Title) + ". The thread says what to do." + closes
+		return "The last capture gave no profile: " + failureWords(v.Record.Failure).Title + ". The thread says what to do." + closes
 	}
 	switch {
 	case c.Class == triggers.ClassAccountOverloaded:
@@ -241,13 +251,6 @@ func (w Writer) rootButtons(c Case) []Button {
 		b = append(b, w.silence(c))
 	}
 	return b
-}
-
-func lowerFirst(s string) string {
-	if len(s) > 1 && s[0] >= 'A' && s[0] <= 'Z' && (s[1] < 'A' || s[1] > 'Z') {
-		return strings.ToLower(s[:1]) + s[1:]
-	}
-	return s
 }
 
 // spark draws the events of the last minutes, oldest first, at most 30 of them.

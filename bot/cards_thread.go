@@ -3,6 +3,8 @@ package bot
 import (
 	"fmt"
 	"strings"
+
+	"github.com/snapflame/snapflame/triggers"
 )
 
 // Evidence is the first reply: everything the decision was made from, once.
@@ -26,7 +28,7 @@ func (w Writer) Evidence(c Case) Card {
 		add("First event", stamp(c.Sample.Time), false)
 	}
 	var lines []string
-	lines = append(lines, nonEmpty(c.Sentence, attributionWords(c), adviceWords(c.Subclass))...)
+	lines = append(lines, nonEmpty(c.Sentence, attributionWords(c), triggers.Advice(c.Class, c.Subclass))...)
 	if len(lines) > 0 {
 		card.Sections = append(card.Sections, Section{Heading: "Why this was decided", Lines: lines})
 	}
@@ -54,7 +56,7 @@ func (w Writer) Closed(c Case) Card {
 	}
 	card := Card{Icon: "white_check_mark", Verdict: text}
 	if v, ok := c.told(); ok && v.Summary != nil {
-		finding := headline(*v.Summary) + " [" + v.Summary.Window + "]"
+		finding := headline(*v.Summary) + " [" + v.Summary.basis() + "]"
 		card.Sections = []Section{{Heading: "What was found", Text: finding}}
 		text += " " + finding
 	}

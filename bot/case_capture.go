@@ -177,7 +177,7 @@ func recordReason(r capture.Record) string {
 func recordEntry(r capture.Record) string {
 	text := fmt.Sprintf("%s capture %s: %s", r.Type, r.ID, r.State)
 	if r.State == capture.Waiting && r.WaitFor != "" {
-		text += " for " + waitWords(r.WaitFor)
+		text += ": " + r.WaitFor.Words()
 	}
 	if r.State == capture.Waiting && !r.NextAt.IsZero() {
 		text += ", next at " + clock(r.NextAt)

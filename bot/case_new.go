@@ -89,7 +89,11 @@ func New(d triggers.Decision, o Opening, p Policy) Case {
 	c.count(eventTally(d, first))
 	c.log(o.Now, string(d.Reason), d.Sentence)
 	if target, ok := CaptureTarget(d.Target); ok && d.Action == triggers.ActionCapture {
-		c.take(wanted{target: target, typ: c.Profile, duration: c.Duration, cause: capture.CauseIncident, failureAt: first}, o.Now)
+		step := PlanOf(c).First()
+		c.take(wanted{
+			target: target, typ: step.Type, duration: step.Duration, note: step.Note,
+			cause: capture.CauseIncident, failureAt: first,
+		}, o.Now)
 	}
 	c.post(c.rootKey())
 	c.RootAt = o.Now
@@ -199,27 +203,12 @@ func (c *Case) take(w wanted, now time.Time) string {
 	c.Taken++
 	job := capture.Job{
 		ID: c.ID + "-" + strconv.Itoa(c.Taken), IncidentID: c.ID, Target: w.target, Type: w.typ,
-		Duration: w.duration, Cause: w.cause, Priority: priority(w.cause, c.Class),
+		Duration: w.duration, Cause: w.cause, Priority: capture.PriorityOf(w.cause, troubleOf(c.Class)),
 		QueuedAt: now, NotBefore: w.notBefore, FailureAt: w.failureAt, RequestedBy: w.by, Note: w.note,
 	}
 	c.Captures = append(c.Captures, CaptureView{Record: capture.Record{Job: job, State: capture.Queued}, Series: w.series})
 	c.effect(Effect{Kind: EffectCapture, Job: &job})
 	return job.ID
-}
-
-// priority orders the queue: people wait for an answer, memory is gone soonest,
-// follow-ups can wait.
-func priority(cause capture.Cause, class triggers.Class) int {
-	switch {
-	case cause == capture.CauseCommand:
-		return 1
-	case cause == capture.CauseFollowUp:
-		return 3
-	case class == triggers.ClassExceededMemory, class == triggers.ClassOverloaded:
-		return 0
-	default:
-		return 2
-	}
 }
 
 func orDuration(d, otherwise time.Duration) time.Duration {

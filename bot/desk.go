@@ -13,9 +13,6 @@ import (
 	"github.com/snapflame/snapflame/triggers"
 )
 
-// ReasonSilenced is the decision's reason when a silence covers the target.
-const ReasonSilenced triggers.Reason = "silenced"
-
 // Desk drives the cases: it opens one by one compare-and-set, joins the rest,
 // and does what a case wants done right after that is durable. Any number of
 // desks work on the same store. What one leaves undone when it dies, the others
@@ -99,9 +96,9 @@ func (d *Desk) Handle(ctx context.Context, dec triggers.Decision) (triggers.Deci
 		case !errors.Is(err, capture.ErrNotFound):
 			return dec, fmt.Errorf("look for the open incident %s: %w", key, err)
 		}
-		if s, ok := d.o.Silences.Match(ctx, dec.Target, dec.Event.Script, now); ok {
-			dec.Action, dec.Reason = triggers.ActionIgnore, ReasonSilenced
-			dec.Sentence = s.Sentence(now)
+		if s, ok := d.o.Silences.Match(ctx, dec, now); ok {
+			dec.Action, dec.Reason = triggers.ActionIgnore, triggers.ReasonSilenced
+			dec.Sentence = silenceWords(s, now)
 			return dec, nil
 		}
 		opened, err := d.open(ctx, New(dec, d.opening(ctx, dec, now), d.o.Policy))

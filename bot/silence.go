@@ -15,18 +15,10 @@ import (
 	"github.com/snapflame/snapflame/triggers"
 )
 
-// Silence keeps a Worker's incidents from opening until it expires. Open ones
-// go on: their captures are paid for.
-type Silence struct {
-	Worker string    `json:"worker"`
-	By     string    `json:"by"`
-	At     time.Time `json:"at"`
-	Until  time.Time `json:"until"`
-}
-
-// Sentence says why nothing happened.
-func (s Silence) Sentence(now time.Time) string {
-	return fmt.Sprintf("%s is silenced until %s (%s more), by %s.", s.Worker, stamp(s.Until), span(s.Until.Sub(now).Round(time.Minute)), s.By)
+// silenceWords says until when and by whom something is silenced.
+func silenceWords(s triggers.Silence, now time.Time) string {
+	return fmt.Sprintf("%s is silenced until %s (%s more), by %s.",
+		s.Script, stamp(s.Until), span(max(0, s.Until.Sub(now)).Round(time.Minute)), orText(s.By, "somebody"))
 }
 
 const silencePrefix = "silence."
@@ -46,7 +38,7 @@ type Silences struct {
 
 	mu     sync.Mutex
 	at     time.Time // when known was read
-	known  map[string]Silence
+	known  []triggers.Silence
 	reader chan struct{} // held by the one that reads
 }
 
@@ -59,22 +51,33 @@ func NewSilences(state State) *Silences {
 	return &Silences{state: state, fresh: silencesFresh, reader: make(chan struct{}, 1)}
 }
 
-// Match returns the silence that covers the target or the Worker that reported
-// it. It is asked for each new incident and answers from memory; when the state
-// cannot be read, what was last known holds.
-func (s *Silences) Match(ctx context.Context, t triggers.Target, reporter string, now time.Time) (Silence, bool) {
+// Active returns the silences that hold, for the rules to decide with. It
+// answers from memory, as Match does.
+func (s *Silences) Active(ctx context.Context, now time.Time) []triggers.Silence {
 	if s == nil {
-		return Silence{}, false
+		return nil
 	}
 	s.refresh(ctx, now)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, worker := range nonEmpty(t.Script, reporter) {
-		if found, ok := s.known[worker]; ok && now.Before(found.Until) {
-			return found, true
+	return slices.Clone(s.known)
+}
+
+// Match returns the silence that covers a decision. It is asked for each new incident and answers from memory; when the state
+// cannot be read, what was last known holds.
+func (s *Silences) Match(ctx context.Context, d triggers.Decision, now time.Time) (triggers.Silence, bool) {
+	if s == nil {
+		return triggers.Silence{}, false
+	}
+	s.refresh(ctx, now)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, one := range s.known {
+		if one.Matches(d, now) {
+			return one, true
 		}
 	}
-	return Silence{}, false
+	return triggers.Silence{}, false
 }
 
 func (s *Silences) refresh(ctx context.Context, now time.Time) {
@@ -106,19 +109,18 @@ func (s *Silences) refresh(ctx context.Context, now time.Time) {
 	s.keep(list, now)
 }
 
-func (s *Silences) keep(list []Silence, now time.Time) {
-	known := make(map[string]Silence, len(list))
-	for _, one := range list {
-		known[one.Worker] = one
+func (s *Silences) keep(list []triggers.Silence, now time.Time) {
+	if list == nil {
+		list = []triggers.Silence{} // read, and there is none
 	}
 	s.mu.Lock()
-	s.known, s.at = known, now
+	s.known, s.at = list, now
 	s.mu.Unlock()
 }
 
 // List returns the silences that hold, the one that ends first first, and
 // removes those that are over.
-func (s *Silences) List(ctx context.Context, now time.Time) ([]Silence, error) {
+func (s *Silences) List(ctx context.Context, now time.Time) ([]triggers.Silence, error) {
 	if s == nil {
 		return nil, nil
 	}
@@ -127,23 +129,23 @@ func (s *Silences) List(ctx context.Context, now time.Time) ([]Silence, error) {
 		return nil, err
 	}
 	s.keep(list, now)
-	slices.SortFunc(list, func(a, b Silence) int {
+	slices.SortFunc(list, func(a, b triggers.Silence) int {
 		if c := a.Until.Compare(b.Until); c != 0 {
 			return c
 		}
-		return strings.Compare(a.Worker, b.Worker)
+		return strings.Compare(a.Script, b.Script)
 	})
 	return list, nil
 }
 
-func (s *Silences) read(ctx context.Context, now time.Time) ([]Silence, error) {
+func (s *Silences) read(ctx context.Context, now time.Time) ([]triggers.Silence, error) {
 	keys, err := s.state.Keys(ctx, silencePrefix)
 	if err != nil {
 		return nil, fmt.Errorf("list silences: %w", err)
 	}
-	var list []Silence
+	var list []triggers.Silence
 	for _, key := range keys {
-		var one Silence
+		var one triggers.Silence
 		_, err := s.state.Get(ctx, key, &one)
 		if errors.Is(err, capture.ErrNotFound) {
 			continue
@@ -165,9 +167,9 @@ func (s *Silences) read(ctx context.Context, now time.Time) ([]Silence, error) {
 }
 
 // Add silences a Worker, or changes how long it is silenced.
-func (s *Silences) Add(ctx context.Context, one Silence) error {
-	if err := overwrite(ctx, s.state, silenceKey(one.Worker), one); err != nil {
-		return fmt.Errorf("silence %s: %w", one.Worker, err)
+func (s *Silences) Add(ctx context.Context, one triggers.Silence) error {
+	if err := overwrite(ctx, s.state, silenceKey(one.Script), one); err != nil {
+		return fmt.Errorf("silence %s: %w", one.Script, err)
 	}
 	s.forget()
 	return nil
@@ -175,7 +177,7 @@ func (s *Silences) Add(ctx context.Context, one Silence) error {
 
 // Remove ends a silence; it is no error when there is none, and found says so.
 func (s *Silences) Remove(ctx context.Context, worker string, now time.Time) (found bool, err error) {
-	var one Silence
+	var one triggers.Silence
 	_, err = s.state.Get(ctx, silenceKey(worker), &one)
 	if errors.Is(err, capture.ErrNotFound) {
 		return false, nil

@@ -30,47 +30,6 @@ func classWords(c triggers.Class) string {
 	}
 }
 
-// adviceWords says what the four overload texts mean; they mean different things.
-func adviceWords(s triggers.Subclass) string {
-	switch s {
-	case triggers.SubclassRequestsQueued:
-		return "Requests arrive faster than this one object finishes them."
-	case triggers.SubclassDataQueued:
-		return "The requests that wait for this object hold too much data together: large bodies, or too many of them."
-	case triggers.SubclassQueuedTooLong:
-		return "A request waited too long for its turn: something before it holds the object for seconds."
-	case triggers.SubclassTooManyInWindow:
-		return "Far too many requests for one object within 10 seconds: spread the load over more objects."
-	default:
-		return ""
-	}
-}
-
-func waitWords(w capture.WaitCause) string {
-	switch w {
-	case capture.WaitSpacing:
-		return "spacing between captures of one target"
-	case capture.WaitConcurrency:
-		return "other captures to end"
-	case capture.WaitBudget:
-		return "hourly budget"
-	case capture.WaitRateLimit:
-		return "rate limit"
-	case capture.WaitIsolate:
-		return "an isolate to load"
-	case capture.WaitUnreachable:
-		return "Cloudflare to answer"
-	case capture.WaitLostAnswer:
-		return "asking again: the answer was lost in a restart"
-	case capture.WaitPaused:
-		return "captures to be resumed (they are paused)"
-	case capture.WaitNotBefore:
-		return "its planned time"
-	default:
-		return string(w)
-	}
-}
-
 // progressWords says where an unfinished capture stands, without a capital.
 func progressWords(v CaptureView, now time.Time) string {
 	r := v.Record
@@ -84,9 +43,9 @@ func progressWords(v CaptureView, now time.Time) string {
 		return what + " has run; its profile is on the way"
 	case capture.Waiting:
 		if r.NextAt.IsZero() {
-			return fmt.Sprintf("%s waits: %s", what, waitWords(r.WaitFor))
+			return fmt.Sprintf("%s waits: %s", what, r.WaitFor.Words())
 		}
-		return fmt.Sprintf("next capture at %s: %s (%s)", clock(r.NextAt), waitWords(r.WaitFor), r.ID)
+		return fmt.Sprintf("next capture at %s: %s (%s)", clock(r.NextAt), r.WaitFor.Words(), r.ID)
 	case capture.Stored:
 		return what + " is stored and being analysed"
 	default:
@@ -109,6 +68,9 @@ func typeWords(t capture.Type) string {
 
 // attributionWords is the evidence in a sentence, with its confidence.
 func attributionWords(c Case) string {
+	if c.Class == triggers.ClassAccountOverloaded || c.Class == ClassRequested {
+		return ""
+	}
 	likely := ""
 	if c.Confidence != "" {
 		likely = " (" + c.Confidence + ")"
@@ -123,9 +85,6 @@ func attributionWords(c Case) string {
 		}
 		return s + ": it was the busiest that the caller could have meant."
 	case triggers.AttributionEvent:
-		if c.Class == ClassRequested {
-			return ""
-		}
 		if c.Confidence != "" {
 			return "The record is this object's own" + likely + ": its exception has no frame in user code, so another object is possible but less so."
 		}
@@ -133,6 +92,14 @@ func attributionWords(c Case) string {
 	default:
 		return "No evidence names the object: the record is the caller's, and callers are not profiled in its place."
 	}
+}
+
+// subject is what a case is about, for titles.
+func subject(c Case) string {
+	if c.Class == triggers.ClassAccountOverloaded {
+		return "reported by " + orText(c.Script, "an unnamed Worker")
+	}
+	return targetWords(c.Target, c.Script)
 }
 
 // targetWords names the target shortly: "room-api RoomObject 3fa1c07d".
@@ -195,12 +162,14 @@ func span(d time.Duration) string {
 			s += fmt.Sprintf(" %d s", rest)
 		}
 		return s
-	case d < 48*time.Hour:
+	case d%(24*time.Hour) != 0 && d < 48*time.Hour:
 		s := fmt.Sprintf("%d h", int(d/time.Hour))
 		if rest := d % time.Hour / time.Minute; rest > 0 {
 			s += fmt.Sprintf(" %d min", rest)
 		}
 		return s
+	case d < 48*time.Hour:
+		return "1 day"
 	default:
 		return fmt.Sprintf("%d days", int(d/(24*time.Hour)))
 	}
