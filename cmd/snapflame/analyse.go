@@ -2,9 +2,9 @@ package main
 
 import (
 	"fmt"
-	"os"
 
 	"github.com/snapflame/snapflame/report"
+	"github.com/snapflame/snapflame/report/sourcemap"
 )
 
 // maps sets the source maps of a folder.
@@ -12,9 +12,11 @@ func (f reportFlags) maps(o *report.Options) error {
 	if f.sourceMap == "" {
 		return nil
 	}
-	if fi, err := os.Stat(f.sourceMap); err != nil || !fi.IsDir() {
-		return fmt.Errorf("--source-map %s: no such folder; give the one that wrangler deploy --dry-run --outdir wrote", f.sourceMap)
+	set, err := sourcemap.Load(f.sourceMap)
+	if err != nil {
+		return fmt.Errorf("--source-map: %w", err)
 	}
+	o.SourceMap = set
 	return nil
 }
 

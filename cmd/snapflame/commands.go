@@ -7,6 +7,7 @@ func commands(sh *shell) []*cobra.Command {
 	return []*cobra.Command{
 		reportCommand(sh),
 		configCommand(sh),
+		doctorCommand(sh),
 		explainCommand(sh),
 		captureCommand(sh),
 		replayCommand(sh),

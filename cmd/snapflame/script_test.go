@@ -15,6 +15,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/rs/zerolog"
 
+	"github.com/snapflame/snapflame/bot/fakeslack"
 	"github.com/snapflame/snapflame/capture/fakecf"
 	"github.com/snapflame/snapflame/cmd/internal/jet"
 )
@@ -29,6 +30,7 @@ func TestMain(m *testing.M) {
 //	exits N COMMAND…   the command ends with exit code N
 //	cloudflare         starts a simulated account and points the environment at it
 //	captures N         the account was asked for N captures
+//	slack              starts a simulated workspace
 //	nats               starts a server with the events stream
 //	queued N           N messages are in the stream
 //	oneline FILE       the file holds exactly one line
@@ -41,6 +43,10 @@ func TestScript(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	maps, err := filepath.Abs("../../report/sourcemap/testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
@@ -48,10 +54,11 @@ func TestScript(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("PROFILES", profiles)
 			env.Setenv("EVENTS", events)
+			env.Setenv("MAPS", maps)
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "cloudflare": cloudflareCmd, "captures": captures, "nats": natsCmd, "queued": queued, "oneline": oneline,
+			"exits": exits, "cloudflare": cloudflareCmd, "captures": captures, "nats": natsCmd, "slack": slackCmd, "queued": queued, "oneline": oneline,
 		},
 	})
 }
@@ -120,6 +127,17 @@ func captures(ts *testscript.TestScript, _ bool, args []string) {
 	if strconv.Itoa(len(got)) != args[0] {
 		ts.Fatalf("the account was asked for %d captures, want %s: %+v", len(got), args[0], got)
 	}
+}
+
+func slackCmd(ts *testscript.TestScript, _ bool, _ []string) {
+	w := &fakeslack.Workspace{}
+	base, err := w.Start(context.Background(), "127.0.0.1:0")
+	ts.Check(err)
+	ts.Defer(func() { ts.Check(w.Close()) })
+	ts.Setenv("SLACK_API_URL", base)
+	ts.Setenv("SLACK_BOT_TOKEN", fakeslack.BotToken)
+	ts.Setenv("SLACK_APP_TOKEN", fakeslack.AppToken)
+	ts.Setenv("SNAPFLAME_SLACK_CHANNEL", fakeslack.Incidents)
 }
 
 func natsCmd(ts *testscript.TestScript, _ bool, _ []string) {

@@ -4,6 +4,8 @@ import (
 	"reflect"
 	"strings"
 	"time"
+
+	"github.com/snapflame/snapflame/bot"
 )
 
 // Field is one key with all that is known about it.
@@ -74,40 +76,10 @@ func envName(key string) string {
 	return "SNAPFLAME_" + strings.ToUpper(strings.ReplaceAll(key, ".", "_"))
 }
 
-// nearest returns the candidate with the fewest edits from s, or "" when none
-// is close enough to be a misspelling.
+// nearest returns the candidate that was probably meant, or "".
 func nearest(s string, candidates []string) string {
-	best, bestCost := "", 1+max(2, len(s)/3)
-	for _, c := range candidates {
-		if cost := edits(s, c); cost < bestCost {
-			best, bestCost = c, cost
-		}
+	if near := bot.Nearest(s, candidates, 1); len(near) > 0 {
+		return near[0]
 	}
-	return best
-}
-
-// edits is the optimal string alignment distance: insertions, deletions,
-// replacements and swaps of neighbours.
-func edits(a, b string) int {
-	rows := make([][]int, len(a)+1)
-	for i := range rows {
-		rows[i] = make([]int, len(b)+1)
-		rows[i][0] = i
-	}
-	for j := range rows[0] {
-		rows[0][j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		for j := 1; j <= len(b); j++ {
-			cost := 1
-			if a[i-1] == b[j-1] {
-				cost = 0
-			}
-			rows[i][j] = min(rows[i-1][j]+1, rows[i][j-1]+1, rows[i-1][j-1]+cost)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				rows[i][j] = min(rows[i][j], rows[i-2][j-2]+1)
-			}
-		}
-	}
-	return rows[len(a)][len(b)]
+	return ""
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 )
 
@@ -169,11 +170,11 @@ func misspelled(environ []string) []string {
 	var out []string
 	for _, kv := range environ {
 		name, _, _ := strings.Cut(kv, "=")
-		if !strings.HasPrefix(name, "SNAPFLAME_") {
+		if !strings.HasPrefix(name, "SNAPFLAME_") || slices.Contains(known, name) {
 			continue
 		}
 		best := nearest(name, known)
-		if best == "" || edits(name, best) == 0 || edits(name, best) > 3 {
+		if best == "" || strings.HasPrefix(best, name) {
 			continue
 		}
 		out = append(out, fmt.Sprintf("%s is not read; did you mean %s?", name, best))
