@@ -177,7 +177,7 @@ func (a *api) objects(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if list.Objects == nil {
-		list.Objects = []ObjectRow{}
+		list.Objects = []bot.ObjectRow{}
 	}
 	write(w, http.StatusOK, list)
 }
@@ -193,7 +193,7 @@ func (a *api) decisions(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if rows == nil {
-		rows = []DecisionRow{}
+		rows = []bot.DecisionRow{}
 	}
 	write(w, http.StatusOK, map[string]any{"decisions": rows})
 }

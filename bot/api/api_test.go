@@ -67,11 +67,11 @@ func (s *store) Profile(context.Context, string) ([]byte, error) { return []byte
 func (s *store) Analysis(context.Context, string) ([]byte, error) {
 	return []byte(`{"type":"cpu"}`), s.err
 }
-func (s *store) Objects(context.Context, string, int) (api.ObjectList, error) {
-	return api.ObjectList{Objects: []api.ObjectRow{{Script: "w", LastCapture: "c", Incident: "i", Entrypoint: "E"}}}, s.err
+func (s *store) Objects(context.Context, string, int) (bot.ObjectList, error) {
+	return bot.ObjectList{Objects: []bot.ObjectRow{{Script: "w", LastCapture: "c", Incident: "i", Entrypoint: "E"}}}, s.err
 }
-func (s *store) Decisions(context.Context, string, int) ([]api.DecisionRow, error) {
-	return []api.DecisionRow{{Incident: "i", Rule: "r", Target: &triggers.Target{Kind: triggers.TargetWorker}}}, s.err
+func (s *store) Decisions(context.Context, string, int) ([]bot.DecisionRow, error) {
+	return []bot.DecisionRow{{Incident: "i", Rule: "r", Target: &triggers.Target{Kind: triggers.TargetWorker}}}, s.err
 }
 func (s *store) StartCapture(_ context.Context, st api.Start, _ string) (api.Started, error) {
 	s.start = st
@@ -217,8 +217,8 @@ func TestOpenAPI(t *testing.T) {
 		}
 	}
 	for schema, v := range map[string]any{
-		"IncidentRow": bot.RowOf(incident), "ObjectRow": api.ObjectRow{}, "DecisionRow": api.DecisionRow{}, "DeadLetter": api.DeadLetter{},
-		"Start": api.Start{}, "Started": api.Started{}, "Target": triggers.Target{}, "ObjectList": api.ObjectList{},
+		"IncidentRow": bot.RowOf(incident), "ObjectRow": bot.ObjectRow{}, "DecisionRow": bot.DecisionRow{}, "DeadLetter": api.DeadLetter{},
+		"Start": api.Start{}, "Started": api.Started{}, "Target": triggers.Target{}, "ObjectList": bot.ObjectList{},
 	} {
 		s, ok := doc.Components.Schemas[schema]
 		if !ok {

@@ -7,7 +7,6 @@ import (
 
 	"github.com/snapflame/snapflame/bot"
 	"github.com/snapflame/snapflame/capture"
-	"github.com/snapflame/snapflame/triggers"
 )
 
 // Cases lists and finds incidents. Case returns capture.ErrNotFound.
@@ -28,48 +27,12 @@ type Captures interface {
 
 // Objects answers from the hot-object index.
 type Objects interface {
-	Objects(ctx context.Context, script string, limit int) (ObjectList, error)
-}
-
-// ObjectList is the per-object view, hottest first, with since when it is known.
-type ObjectList struct {
-	Since   time.Time   `json:"since"` // the index knows nothing from before
-	Window  string      `json:"window"`
-	Objects []ObjectRow `json:"objects"`
-}
-
-// ObjectRow is one Durable Object over the window of the index.
-type ObjectRow struct {
-	Script      string    `json:"script"`
-	Entrypoint  string    `json:"entrypoint,omitempty"`
-	ObjectID    string    `json:"object_id"`
-	Requests    int64     `json:"requests"`
-	Errors      int64     `json:"errors"`
-	CPUMS       int64     `json:"cpu_ms"`
-	WallMS      int64     `json:"wall_ms"`
-	QueuedMS    int64     `json:"queued_ms"` // wall beyond CPU per request: how long requests waited or awaited
-	ErrorBound  int64     `json:"error_bound_ms"`
-	LastSeen    time.Time `json:"last_seen"`
-	LastCapture string    `json:"last_capture,omitempty"`
-	Incident    string    `json:"incident,omitempty"` // the open one
+	Objects(ctx context.Context, script string, limit int) (bot.ObjectList, error)
 }
 
 // Decisions are the recent ones, newest first.
 type Decisions interface {
-	Decisions(ctx context.Context, script string, limit int) ([]DecisionRow, error)
-}
-
-// DecisionRow is one live decision: the line of `explain`, with what came of it.
-type DecisionRow struct {
-	At       time.Time        `json:"at"`
-	Incident string           `json:"incident,omitempty"`
-	Class    triggers.Class   `json:"class"`
-	Decision triggers.Action  `json:"decision"`
-	Script   string           `json:"script"`
-	Target   *triggers.Target `json:"target,omitempty"`
-	Rule     string           `json:"rule,omitempty"`
-	Reason   string           `json:"reason"`
-	Code     triggers.Reason  `json:"code"`
+	Decisions(ctx context.Context, script string, limit int) ([]bot.DecisionRow, error)
 }
 
 // Start is a request for a capture.
