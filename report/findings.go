@@ -109,7 +109,7 @@ func named(f *Frame) string {
 	if f.File == "" {
 		return short(f.Name) + " (native)"
 	}
-	at := short(f.File)
+	at := short(plainFile(f.File))
 	if f.Line > 0 {
 		at += ":" + strconv.FormatInt(f.Line, 10)
 	}

@@ -28,7 +28,7 @@ func TestFindings(t *testing.T) {
 		says  []string
 		lacks string
 	}{
-		{id: report.FindDominant, has: "gateway-replacer.cpu.pb.gz", says: []string{"genericJsonReplacer", "defined at file:///bundle/worker.js:132", "85.0 %", "in or called by"}, lacks: "synthetic-50k-idle.cpu.pb.gz"},
+		{id: report.FindDominant, has: "gateway-replacer.cpu.pb.gz", says: []string{"genericJsonReplacer", "defined at worker.js:132", "85.0 %", "in or called by"}, lacks: "synthetic-50k-idle.cpu.pb.gz"},
 		{id: report.FindDominant, has: "heap-do.pb.gz", says: []string{"record", "allocated bytes"}, lacks: "heap-metrics.pb.gz"},
 		{id: report.FindRepeated, has: "do-schema.cpu.pb.gz", says: []string{"ensureSchema", "39 of 39"}, lacks: "do-meter.cpu.pb.gz"},
 		{id: report.FindRecursion, has: "gateway-replacer.cpu.pb.gz", says: []string{"genericJsonReplacer", "up to 8 times"}, lacks: "do-schema.cpu.pb.gz"},

@@ -17,15 +17,15 @@ type heapSums struct {
 }
 
 type reportTail struct {
-	GCShare   float64     `json:"gc_share"`
-	Verdict   Verdict     `json:"verdict"`
-	Merged    bool        `json:"merged"`
-	Captures  int         `json:"captures,omitempty"`
-	Functions []Function  `json:"functions"`
-	Modules   []Module    `json:"modules,omitempty"`
-	Findings  []Finding   `json:"findings"`
-	Base      *Comparison `json:"base,omitempty"`
-	Notes     []string    `json:"notes,omitempty"`
+	GCShare   float64        `json:"gc_share"`
+	Verdict   Verdict        `json:"verdict"`
+	Merged    bool           `json:"merged"`
+	Captures  int            `json:"captures,omitempty"`
+	Functions []functionHead `json:"functions"`
+	Modules   []Module       `json:"modules,omitempty"`
+	Findings  []Finding      `json:"findings"`
+	Base      *Comparison    `json:"base,omitempty"`
+	Notes     []string       `json:"notes,omitempty"`
 }
 
 // MarshalJSON writes the contract's form.
@@ -39,15 +39,12 @@ func (r Report) MarshalJSON() ([]byte, error) {
 		reportTail
 	}{Type: r.Type, Samples: r.Samples, DurationNS: r.DurationNS, reportTail: reportTail{
 		GCShare: r.GCShare, Verdict: r.Verdict, Merged: r.Merged, Captures: r.Captures,
-		Functions: r.Functions, Modules: r.Modules, Findings: r.Findings, Base: r.Base, Notes: r.Notes,
+		Functions: heads(r.Functions, r.Type), Modules: r.Modules, Findings: r.Findings, Base: r.Base, Notes: r.Notes,
 	}}
 	if r.Type == Heap {
 		head.heapSums = &heapSums{r.BusyBytes}
 	} else {
 		head.cpuTimes = &cpuTimes{r.BusyNS, r.RemovedNS, r.IdleNS, r.ProgramNS}
-	}
-	if head.Functions == nil {
-		head.Functions = []Function{}
 	}
 	if head.Findings == nil {
 		head.Findings = []Finding{}
@@ -70,18 +67,34 @@ type functionHead struct {
 	Spread       *Spread  `json:"spread,omitempty"`
 }
 
-// MarshalJSON writes nanoseconds or bytes, whichever the function has.
-func (f Function) MarshalJSON() ([]byte, error) {
+func heads(fs []Function, t Type) []functionHead {
+	out := make([]functionHead, len(fs))
+	for i := range fs {
+		out[i] = fs[i].head(t)
+	}
+	return out
+}
+
+func (f *Function) head(t Type) functionHead {
 	h := functionHead{
 		Name: f.Name, File: f.File, Line: f.Line, SelfShare: f.SelfShare, TotalShare: f.TotalShare,
 		Kind: f.Kind, Spread: f.Spread,
 	}
-	if f.TotalBytes != 0 || f.ChargedShare != 0 {
+	if t == Heap {
 		h.SelfBytes, h.TotalBytes, h.ChargedShare = &f.SelfBytes, &f.TotalBytes, &f.ChargedShare
 	} else {
 		h.SelfNS, h.TotalNS = &f.SelfNS, &f.TotalNS
 	}
-	return json.Marshal(h)
+	return h
+}
+
+// MarshalJSON writes nanoseconds or bytes, whichever the function has.
+func (f Function) MarshalJSON() ([]byte, error) {
+	t := CPU
+	if f.TotalBytes != 0 {
+		t = Heap
+	}
+	return json.Marshal(f.head(t))
 }
 
 // MarshalJSON never writes null for changes.
