@@ -1,8 +1,6 @@
 package flame
 
 import (
-	"math"
-
 	"github.com/snapflame/snapflame/report"
 )
 
@@ -16,26 +14,19 @@ const (
 	pad        = 8 // of text in a box
 )
 
-// rowSizes are the row heights with their text, tallest first. A shallow tree
-// gets the tallest, so that its labels are readable at a third of the size; a
-// deep one gets the size that shows most.
-var rowSizes = [...]struct { //nolint:gochecknoglobals // a table
-	height int
-	style  style
-}{{52, label34}, {42, label28}, {34, label24}, {27, label20}}
-
 // card is a picture in the making.
 type card struct {
 	scene
 	pen  *pen
 	r    *report.Report
 	diff bool
+	long bool // boxes carry their whole text as a title, for SVG
 	head sentence
 	base *changeIndex
 	y    int
 }
 
-func compose(r *report.Report, p *pen, diff bool) (*scene, error) {
+func compose(r *report.Report, p *pen, diff, titles bool) (*scene, error) {
 	if err := drawable(r); err != nil {
 		return nil, err
 	}
@@ -43,7 +34,7 @@ func compose(r *report.Report, p *pen, diff bool) (*scene, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &card{pen: p, r: r, diff: diff, head: verdict(r, diff)}
+	c := &card{pen: p, r: r, diff: diff, long: titles, head: verdict(r, diff)}
 	c.width, c.colours, c.label = cardWidth, plainColours, Alt(r)
 	if diff {
 		c.colours = diffColours
@@ -183,138 +174,6 @@ func changeWords(c report.Change) string {
 	default:
 		return name + " " + word
 	}
-}
-
-func (c *card) drawIcicle(ic icicle) {
-	room := cardHeight - footer - c.y
-	size := rowSizes[0]
-	show, best := 0, -1.0
-	for _, s := range rowSizes {
-		rows := min(ic.rows, room/s.height)
-		if rows < ic.rows {
-			rows = (room - 30) / s.height // the note takes its line
-		}
-		if score := c.legible(ic, rows, s.style); score > best {
-			size, show, best = s, rows, score
-		}
-	}
-	hidden := ic.rows - show
-	for _, b := range ic.boxes {
-		if b.row < show {
-			c.drawBox(b, size.height, size.style)
-		}
-	}
-	c.y += show * size.height
-	if hidden > 0 {
-		text := count(int64(hidden)) + " deeper rows are not shown; the flamegraph page has them"
-		if hidden == 1 {
-			text = "1 deeper row is not shown; the flamegraph page has it"
-		}
-		c.text(c.pen, words{x: margin, y: c.y + 24, style: label20, level: full, text: text})
-		c.y += 30
-	}
-}
-
-// legible rates a row size: the labels it can show, times how large they are.
-func (c *card) legible(ic icicle, rows int, s style) float64 {
-	n := 0
-	for _, b := range ic.boxes {
-		if b.row >= rows || b.x1-b.x0 < 2*s.px() {
-			continue
-		}
-		if c.pen.fit(s, c.name(b), b.x1-b.x0-2*pad, 4) != "" {
-			n++
-		}
-	}
-	score := float64(n) * s.px()
-	if rows == ic.rows {
-		score *= 1.1
-	}
-	return score
-}
-
-// name is a box's label.
-func (c *card) name(b box) string {
-	switch {
-	case b.node < 0:
-		return ""
-	case b.node > 0:
-		name := nameOf(frameOf(c.r.Tree, b.node).Name)
-		if b.many > 0 {
-			name += " ×" + count(int64(b.many)+1)
-		}
-		return name
-	case c.r.Type == report.Heap:
-		return "allocated"
-	}
-	return "busy CPU"
-}
-
-func (c *card) drawBox(b box, height int, s style) {
-	x0 := margin + int(math.Round(b.x0))
-	x1 := margin + int(math.Round(b.x1))
-	if b.x1 < inner {
-		x1-- // a gap between neighbours
-	}
-	if x1 <= x0 {
-		return
-	}
-	y := c.y + b.row*height
-	f := c.face(b)
-	c.rect(rect{x0: x0, y0: y, x1: x1, y1: y + height - 2, fill: f.fill, outline: f.outline, title: f.title})
-	room := float64(x1 - x0 - 2*pad)
-	base := y + (height-2)/2 + int(s.px()*0.36)
-	name := c.pen.fit(s, f.name, room, 4)
-	if name == "" {
-		return
-	}
-	end := c.text(c.pen, words{x: float64(x0 + pad), y: base, style: s, level: full, on: f.fill, text: name})
-	right := float64(x1 - pad)
-	if w := c.pen.width(s, f.figure); right-w > end+16 {
-		c.text(c.pen, words{x: right - w, y: base, style: s, level: full, on: f.fill, text: f.figure})
-		right -= w + 16
-	}
-	if w := c.pen.width(s, f.place); right-w > end+24 {
-		c.text(c.pen, words{x: end + 14, y: base, style: s, level: soft, on: f.fill, text: f.place})
-	}
-}
-
-// face is how a box looks and what it says.
-type face struct {
-	fill                       ground
-	outline                    bool
-	name, figure, place, title string
-}
-
-func (c *card) face(b box) face {
-	t := c.r.Tree
-	switch {
-	case b.node < 0:
-		return face{fill: small, title: count(int64(b.many)) + " narrow frames, " + percent(b.share)}
-	case b.node == 0:
-		f := face{fill: root, name: c.name(b), figure: amount(t.Nodes[0].Total, t.Unit)}
-		f.title = f.name + " " + f.figure
-		return f
-	}
-	fr := frameOf(t, b.node)
-	f := face{
-		fill: colourOf(fr), name: c.name(b), figure: percent(b.share), place: place(fr.File, fr.Line),
-		outline: b.x1-b.x0 > 12 && c.head.frame != nil && c.head.frame(fr),
-	}
-	f.title = f.name
-	if f.place != "" {
-		f.title += " " + f.place
-	}
-	f.title += ", " + percent(b.share) + ", " + amount(t.Nodes[b.node].Total, t.Unit)
-	if c.diff {
-		ch := c.base.of(fr)
-		f.fill = changeColour(ch)
-		if ch != nil && ch.Verdict != report.NoClearChange {
-			f.figure += "  " + points(ch.After-ch.Before)
-			f.title += ", " + changeWords(*ch)
-		}
-	}
-	return f
 }
 
 func (c *card) drawFoot() {

@@ -1,6 +1,11 @@
 package flame
 
-import "github.com/snapflame/snapflame/report"
+import (
+	"cmp"
+	"slices"
+
+	"github.com/snapflame/snapflame/report"
+)
 
 // changeIndex finds the change of a frame: by name, file and line, or, where
 // only one function has that name in that file, without the line, because lines
@@ -45,7 +50,11 @@ func (x *changeIndex) at(f report.Frame) int {
 	return -1
 }
 
+// of is the frame's change, or nil; a nil index has none.
 func (x *changeIndex) of(f report.Frame) *report.Change {
+	if x == nil {
+		return nil
+	}
 	if i := x.at(f); i >= 0 {
 		return &x.list[i]
 	}
@@ -54,3 +63,32 @@ func (x *changeIndex) of(f report.Frame) *report.Change {
 
 // anonymous is a name that says nothing: only the line tells two apart.
 const anonymous = "(anonymous)"
+
+// base adds the comparison: what changed clearly first, then by share.
+func (b *builder) base(c *report.Comparison) {
+	changes := slices.Clone(c.Changes)
+	slices.SortStableFunc(changes, func(x, y report.Change) int {
+		return cmp.Compare(max(y.Before, y.After), max(x.Before, x.After))
+	})
+	changes = changes[:min(len(changes), maxNodes)]
+	p := &pageBase{Captures: c.Captures, Of: make([]int32, len(b.frames)), Changes: make([]pageChange, 0, len(changes))}
+	x := indexChanges(changes)
+	for _, ch := range changes {
+		p.Changes = append(p.Changes, pageChange{
+			nameOf(ch.Name), clean(ch.File, 300), finite(ch.Before), finite(ch.After), finite(ch.Low), finite(ch.High), ch.Verdict,
+		})
+	}
+	for id, key := range b.frames {
+		p.Of[id] = -1
+		if key < 0 || int(key) >= len(b.t.Frames) {
+			b.d.Change[id] = b.d.Kind[id]
+			continue
+		}
+		f := b.t.Frames[key]
+		if i := x.at(f); i >= 0 {
+			p.Of[id] = int32(i) //nolint:gosec // at most maxNodes
+			b.d.Change[id] = int(changeColour(&changes[i]))
+		}
+	}
+	b.d.Base = p
+}

@@ -1,7 +1,6 @@
 package flame
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -275,33 +274,4 @@ func finite(f float64) float64 {
 		return 0
 	}
 	return f
-}
-
-// base adds the comparison: what changed clearly first, then by share.
-func (b *builder) base(c *report.Comparison) {
-	changes := slices.Clone(c.Changes)
-	slices.SortStableFunc(changes, func(x, y report.Change) int {
-		return cmp.Compare(max(y.Before, y.After), max(x.Before, x.After))
-	})
-	changes = changes[:min(len(changes), maxNodes)]
-	p := &pageBase{Captures: c.Captures, Of: make([]int32, len(b.frames)), Changes: make([]pageChange, 0, len(changes))}
-	x := indexChanges(changes)
-	for _, ch := range changes {
-		p.Changes = append(p.Changes, pageChange{
-			nameOf(ch.Name), clean(ch.File, 300), finite(ch.Before), finite(ch.After), finite(ch.Low), finite(ch.High), ch.Verdict,
-		})
-	}
-	for id, key := range b.frames {
-		p.Of[id] = -1
-		if key < 0 || int(key) >= len(b.t.Frames) {
-			b.d.Change[id] = b.d.Kind[id]
-			continue
-		}
-		f := b.t.Frames[key]
-		if i := x.at(f); i >= 0 {
-			p.Of[id] = int32(i) //nolint:gosec // at most maxNodes
-			b.d.Change[id] = int(changeColour(&changes[i]))
-		}
-	}
-	b.d.Base = p
 }

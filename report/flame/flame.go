@@ -33,7 +33,7 @@ func DiffPNG(w io.Writer, r *report.Report) error { return writePNG(w, r, true) 
 func SVG(w io.Writer, r *report.Report) error {
 	p := borrowPen()
 	defer returnPen(p)
-	s, err := compose(r, p, r != nil && r.Base != nil)
+	s, err := compose(r, p, r != nil && r.Base != nil, true)
 	if err != nil {
 		return err
 	}
@@ -46,7 +46,7 @@ func writePNG(w io.Writer, r *report.Report, diff bool) error {
 	}
 	p := borrowPen()
 	defer returnPen(p)
-	s, err := compose(r, p, diff)
+	s, err := compose(r, p, diff, false)
 	if err != nil {
 		return err
 	}

@@ -17,7 +17,7 @@ import (
 var assets embed.FS
 
 // scripts are concatenated in this order into one function of their own.
-var scripts = [...]string{"model.js", "canvas.js", "table.js", "tree.js", "flame.js"} //nolint:gochecknoglobals // a table
+var scripts = [...]string{"model.js", "canvas.js", "table.js", "tree.js", "search.js", "keys.js", "flame.js"} //nolint:gochecknoglobals // a table
 
 var script = sync.OnceValue(func() []byte { //nolint:gochecknoglobals // embedded, never written
 	var b bytes.Buffer

@@ -2,10 +2,8 @@ package flame
 
 import (
 	"image"
-	"image/png"
 	"io"
 	"math"
-	"sync"
 )
 
 // rect is a filled rectangle in whole pixels.
@@ -48,17 +46,6 @@ func (s *scene) text(p *pen, w words) float64 {
 	return w.x + w.width
 }
 
-// buffers keeps the encoder's memory between pictures.
-type buffers struct{ pool sync.Pool }
-
-func (b *buffers) Get() *png.EncoderBuffer {
-	e, _ := b.pool.Get().(*png.EncoderBuffer)
-	return e
-}
-func (b *buffers) Put(e *png.EncoderBuffer) { b.pool.Put(e) }
-
-var encoder = png.Encoder{CompressionLevel: png.BestSpeed, BufferPool: new(buffers)} //nolint:gochecknoglobals // keeps its buffers
-
 func (s *scene) png(w io.Writer, p *pen) error {
 	img := image.NewPaletted(image.Rect(0, 0, s.width, s.height), colours(s.colours))
 	for _, r := range s.rects {
@@ -67,7 +54,7 @@ func (s *scene) png(w io.Writer, p *pen) error {
 	for _, t := range s.texts {
 		paintText(img, p, t)
 	}
-	return encoder.Encode(w, img)
+	return encode(w, img)
 }
 
 func paintRect(img *image.Paletted, r rect) {

@@ -18,7 +18,7 @@ if (data.type === 'heap') {
 }
 if (data.base) {
   columns.push({id: 'before', label: 'Before', of: (r) => (r.change ? r.change.before : 0)});
-  columns.push({id: 'change', label: 'Change, points (95 %)', of: (r) => (r.change ? r.change.after - r.change.before : 0)});
+  columns.push({id: 'change', label: 'Change (95 %)', of: (r) => (r.change ? r.change.after - r.change.before : 0)});
 }
 
 // entries are the functions of the tree, then those that are gone.
@@ -126,8 +126,9 @@ const cells = {
   change(td, e) {
     const c = e.change;
     if (!c) return;
-    td.textContent = points(c.after - c.before) + ' (' + points(c.low) + ' to ' + points(c.high) + ')';
-    td.append(element('span', ' ' + verdictWord[c.verdict], c.verdict === 'no_clear_change' ? 'sf-unclear' : 'sf-clear'));
+    td.append(element('span', points(c.after - c.before)),
+      element('span', ' (' + points(c.low) + ' to ' + points(c.high) + ')', 'sf-interval'),
+      element('span', ' ' + verdictWord[c.verdict], c.verdict === 'no_clear_change' ? 'sf-unclear' : 'sf-clear'));
   },
 };
 
