@@ -1,0 +1,354 @@
+package triggers
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// batch is one fetched batch on its way through.
+type batch struct {
+	l     *Listener
+	ctx   context.Context //nolint:containedctx // a batch is one call: it lives as long as its context
+	now   time.Time
+	state State
+
+	slots  []slot
+	groups map[string]*group
+	order  []*group
+	wait   sync.WaitGroup
+	free   chan struct{} // places for calls of Handle
+	events []Event       // reused
+}
+
+// slot is one delivery: what it counted for, and whether it has to come again.
+type slot struct {
+	none   int64 // events of no class
+	counts []count
+	failed bool
+}
+
+type count struct {
+	class  Class
+	action Action
+	n      int64
+}
+
+// group is what a batch holds of one incident.
+type group struct {
+	key   string
+	first Decision // what Handle was asked
+	opens int64    // events that first stands for
+	tally tallier
+	slots []member // who is in it
+	quiet time.Duration
+
+	id  string
+	act Action // what became of first
+	err error
+}
+
+type member struct {
+	slot int
+	n    int64
+}
+
+// batch works one batch off and says whether the sink did nothing but fail.
+func (l *Listener) batch(ctx context.Context, deliveries []Delivery) (failed bool) {
+	now := l.o.Now()
+	b := &batch{
+		l: l, ctx: ctx, now: now, slots: make([]slot, len(deliveries)), groups: make(map[string]*group), free: make(chan struct{}, l.o.Handlers),
+		state: State{Rules: l.rules.Load(), Counts: l.o.Counts, Silences: l.o.Silences(ctx, now)},
+	}
+	if l.o.Index != nil {
+		b.state.Index = l.o.Index
+	}
+	l.o.Lag(now.Sub(deliveries[0].Received()))
+	for i, d := range deliveries {
+		b.read(i, d)
+	}
+	b.wait.Wait()
+	tried, worked := b.settle()
+	for i, d := range deliveries {
+		if b.slots[i].failed {
+			l.tell(d.Retry(min(firstRetry<<min(l.fails, 5), lastRetry)))
+			continue
+		}
+		l.tell(d.Ack())
+	}
+	b.observe()
+	return tried > 0 && worked == 0
+}
+
+// read takes one message apart and routes its events.
+func (b *batch) read(i int, d Delivery) {
+	var dec decoder
+	script := SubjectScript(d.Subject())
+	faults := 0
+	bury := func(fault *DecodeError) {
+		switch faults++; {
+		case faults < maxFaults:
+			b.bury(i, d, fault)
+		case faults == maxFaults:
+			// So much of it is damaged that it is kept whole, once.
+			b.bury(i, d, &DecodeError{Reason: fault.Reason, Index: fault.Index, Data: d.Data(), Detail: fault.Detail + "; so are many others of this message, which is kept whole"})
+		}
+	}
+	n := parts(d.Data(), func(p part) {
+		if p.fault != nil {
+			bury(p.fault)
+			return
+		}
+		if b.boring(&p) {
+			b.slots[i].none++
+			return
+		}
+		events, fault := dec.part(b.events[:0], p)
+		for k := range events {
+			finish(&events[k], script)
+			b.event(i, d, &events[k])
+		}
+		b.events = events[:0]
+		if fault != nil {
+			bury(fault)
+		}
+	})
+	if n == 0 {
+		bury(&DecodeError{Reason: DecodeEmpty, Data: d.Data(), Detail: "is empty"})
+	}
+}
+
+// boring says whether a record can be of no class, by its bytes alone. A record
+// of a Durable Object is not: the index wants it.
+func (b *batch) boring(p *part) bool {
+	if b.state.Rules.wantNone {
+		return false
+	}
+	switch p.shape {
+	case ShapeTail:
+		if p.marks&markObject != 0 && b.l.o.Index != nil {
+			return false
+		}
+	case ShapeWorkersLogs:
+		if b.l.o.Index != nil && bytes.Contains(p.data, []byte(`"durableObjectId"`)) {
+			return false
+		}
+	case ShapeLogpush:
+	default:
+		return false
+	}
+	return !interesting(p.data)
+}
+
+// event decides one event and puts it into its group.
+func (b *batch) event(i int, d Delivery, e *Event) {
+	e.Time = believed(e.Time, d.Received())
+	if b.l.o.Index != nil {
+		b.l.o.Index.Add(*e)
+	}
+	if e.Shape == ShapeLoad {
+		b.slots[i].none++
+		return
+	}
+	v := judge(*e, b.state, b.now)
+	if v.Action == ActionIgnore {
+		b.ignore(i, &v)
+		return
+	}
+	if b.l.o.Index != nil {
+		b.l.o.Index.Note(v.Decision)
+	}
+	key := v.IncidentKey()
+	g := b.groups[key]
+	if g == nil {
+		g = &group{key: key, quiet: v.Quiet}
+		b.groups[key] = g
+		b.order = append(b.order, g)
+		if known, ok := b.l.open[key]; ok && b.now.Before(known.until) {
+			g.id, g.act = known.id, ActionJoin
+		} else {
+			b.begin(g, v.decision())
+			g.opens = max(e.Count, 1)
+			g.slots = append(g.slots, member{i, g.opens})
+			return
+		}
+	}
+	n := max(e.Count, 1)
+	if len(g.slots) > 0 && g.slots[len(g.slots)-1].slot == i {
+		g.slots[len(g.slots)-1].n += n
+	} else {
+		g.slots = append(g.slots, member{i, n})
+	}
+	g.tally.add(&v.Decision, n)
+}
+
+func (b *batch) ignore(i int, v *verdict) {
+	s := &b.slots[i]
+	n := max(v.Event.Count, 1)
+	if v.Class == ClassNone {
+		s.none += n
+		if v.Reason == ReasonNoTrouble && (v.Event.Outcome == "ok" || v.Event.Outcome == "" || v.Event.Outcome == "exception" || v.Event.Outcome == "canceled") {
+			return
+		}
+	} else {
+		s.counts = append(s.counts, count{v.Class, ActionIgnore, n})
+	}
+	b.l.o.Recent.Add(v.decision(), b.now)
+}
+
+// begin hands the first decision of a group to the sink, at once.
+func (b *batch) begin(g *group, d Decision) {
+	g.first = d
+	b.free <- struct{}{}
+	b.wait.Go(func() {
+		defer func() { <-b.free }()
+		got, err := b.l.sink.Handle(b.ctx, d)
+		if err != nil {
+			g.err = fmt.Errorf("handle an event of incident %s: %w", g.key, err)
+			return
+		}
+		g.id, g.act = got.IncidentID, got.Action
+		if got.Action == ActionIgnore {
+			g.first.Reason, g.first.Sentence = got.Reason, got.Sentence
+		}
+	})
+}
+
+// settle tallies what joined, and marks the deliveries that have to come again.
+// It returns how many calls of the sink were made and how many worked.
+func (b *batch) settle() (tried, worked int) {
+	var tallies []Tally
+	for _, g := range b.order {
+		if g.opens > 0 {
+			tried++
+		}
+		if g.err != nil {
+			b.l.tell(g.err)
+			continue
+		}
+		if g.opens > 0 {
+			worked++
+			if g.act == ActionJoin {
+				// The sink counts the event that opens, not the one that joins.
+				g.tally.add(&g.first, g.opens)
+			}
+		}
+		if g.act != ActionIgnore && g.tally.Count > 0 {
+			g.tally.IncidentKey, g.tally.IncidentID = g.key, g.id
+			tallies = append(tallies, g.tally.Tally)
+		}
+	}
+	var err error
+	if len(tallies) > 0 {
+		tried++
+		if err = b.l.sink.Tally(b.ctx, tallies); err == nil {
+			worked++
+		} else {
+			b.l.tell(fmt.Errorf("count %d incidents' events: %w", len(tallies), err))
+		}
+	}
+	for _, g := range b.order {
+		if g.err == nil && err != nil && g.act != ActionIgnore && g.tally.Count > 0 {
+			g.err = err
+		}
+		b.finish(g)
+	}
+	return tried, worked
+}
+
+// finish remembers a group's incident, or forgets it when it failed.
+func (b *batch) finish(g *group) {
+	if g.err != nil {
+		delete(b.l.open, g.key)
+		for _, m := range g.slots {
+			b.slots[m.slot].failed = true
+		}
+		return
+	}
+	if g.opens > 0 {
+		d := g.first
+		d.Action, d.IncidentID = g.act, g.id
+		if d.Action == ActionJoin {
+			d.Reason, d.Sentence = ReasonJoined, "an open incident covers it; "+d.Sentence
+		}
+		b.l.o.Recent.Add(d, b.now)
+	}
+	if g.act == ActionIgnore {
+		return
+	}
+	if len(b.l.open) >= openKept {
+		clear(b.l.open)
+	}
+	fresh := openFresh
+	if g.quiet > 0 {
+		fresh = min(fresh, g.quiet/2)
+	}
+	b.l.open[g.key] = openIncident{id: g.id, until: b.now.Add(fresh)}
+}
+
+// observe tells what was handled for good.
+func (b *batch) observe() {
+	type label struct {
+		c Class
+		a Action
+	}
+	sums := make(map[label]int64)
+	for i := range b.slots {
+		if s := &b.slots[i]; !s.failed {
+			sums[label{ClassNone, ActionIgnore}] += s.none
+			for _, c := range s.counts {
+				sums[label{c.class, c.action}] += c.n
+			}
+		}
+	}
+	for _, g := range b.order {
+		class := g.tally.class
+		if g.opens > 0 {
+			class = g.first.Class
+		}
+		for k, m := range g.slots {
+			if b.slots[m.slot].failed {
+				continue
+			}
+			action, n := ActionJoin, m.n
+			if g.act == ActionIgnore {
+				action = ActionIgnore
+			} else if k == 0 && g.opens > 0 && g.act != ActionJoin {
+				sums[label{class, g.act}] += g.opens
+				n -= g.opens
+			}
+			sums[label{class, action}] += n
+		}
+	}
+	for l, n := range sums {
+		if n > 0 {
+			b.l.o.Observe(l.c, l.a, n)
+		}
+	}
+}
+
+// bury puts a part of a message among the dead letters before the message is
+// acknowledged.
+func (b *batch) bury(i int, d Delivery, fault *DecodeError) {
+	reason := string(fault.Reason) + ": " + fault.Error()
+	err := b.l.dead.Bury(b.ctx, DeadLetter{
+		Subject: d.Subject(), Sequence: d.Sequence(), Reason: reason, Data: fault.Data[:min(len(fault.Data), deadDataKept)], At: b.now,
+	})
+	if err != nil {
+		b.slots[i].failed = true
+		b.l.tell(errors.Join(fmt.Errorf("put event %d of message %d among the dead letters", fault.Index+1, d.Sequence()), err))
+		return
+	}
+	b.l.o.Buried(fault.Reason)
+}
+
+// believed is an event's own time when it can be, else when the queue had it.
+func believed(t, received time.Time) time.Time {
+	if t.IsZero() || t.Before(received.Add(-oldest)) || t.After(received.Add(youngest)) {
+		return received
+	}
+	return t
+}

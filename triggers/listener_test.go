@@ -1,0 +1,487 @@
+package triggers_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/snapflame/snapflame/triggers"
+)
+
+// queue is a Source in memory: what is given back comes again after its delay.
+type queue struct {
+	mu      sync.Mutex
+	ready   []*message
+	all     []*message
+	wake    chan struct{}
+	fetches int
+	err     error // of the next Fetch
+}
+
+type message struct {
+	q       *queue
+	n       uint64
+	subject string
+	data    []byte
+	at      time.Time
+	acks    int
+	retries []time.Duration
+}
+
+func newQueue(messages ...string) *queue {
+	q := &queue{wake: make(chan struct{}, 1)}
+	for _, m := range messages {
+		q.publish(m)
+	}
+	return q
+}
+
+func (q *queue) publish(data string) *message {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	m := &message{q: q, n: uint64(len(q.all) + 1), subject: "workers.events.s", data: []byte(data), at: time.Now()}
+	q.all, q.ready = append(q.all, m), append(q.ready, m)
+	q.ping()
+	return m
+}
+
+func (q *queue) ping() {
+	select {
+	case q.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (q *queue) Fetch(ctx context.Context, limit int, wait time.Duration) ([]triggers.Delivery, error) {
+	deadline := time.NewTimer(wait)
+	defer deadline.Stop()
+	for {
+		q.mu.Lock()
+		q.fetches++
+		if err := q.err; err != nil {
+			q.err = nil
+			q.mu.Unlock()
+			return nil, err
+		}
+		n := min(limit, len(q.ready))
+		var out []triggers.Delivery
+		for _, m := range q.ready[:n] {
+			out = append(out, m)
+		}
+		q.ready = q.ready[n:]
+		q.mu.Unlock()
+		if n > 0 {
+			return out, nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-deadline.C:
+			return nil, nil
+		case <-q.wake:
+		}
+	}
+}
+
+func (q *queue) open() (n int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, m := range q.all {
+		if m.acks == 0 {
+			n++
+		}
+	}
+	return n
+}
+
+func (m *message) Subject() string     { return m.subject }
+func (m *message) Data() []byte        { return m.data }
+func (m *message) Sequence() uint64    { return m.n }
+func (m *message) Received() time.Time { return m.at }
+
+func (m *message) Ack() error {
+	m.q.mu.Lock()
+	defer m.q.mu.Unlock()
+	m.acks++
+	return nil
+}
+
+func (m *message) Retry(delay time.Duration) error {
+	m.q.mu.Lock()
+	defer m.q.mu.Unlock()
+	m.retries = append(m.retries, delay)
+	time.AfterFunc(delay, func() {
+		m.q.mu.Lock()
+		defer m.q.mu.Unlock()
+		m.q.ready = append(m.q.ready, m)
+		m.q.ping()
+	})
+	return nil
+}
+
+// desk is a Sink in memory: one incident per key, as bot.Desk has them.
+type desk struct {
+	mu       sync.Mutex
+	open     map[string]string
+	counts   map[string]int64 // by key; the opening event is counted by Handle
+	handled  int
+	tallies  []triggers.Tally
+	failing  func(key string) error
+	tallyErr error
+	silenced bool
+	dead     []triggers.DeadLetter
+	deadErr  error
+	order    []string // what became durable, in order
+}
+
+func newDesk() *desk { return &desk{open: map[string]string{}, counts: map[string]int64{}} }
+
+func (d *desk) Handle(_ context.Context, dec triggers.Decision) (triggers.Decision, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.handled++
+	key := dec.IncidentKey()
+	if d.failing != nil {
+		if err := d.failing(key); err != nil {
+			return dec, err
+		}
+	}
+	if d.silenced {
+		dec.Action, dec.Reason = triggers.ActionIgnore, triggers.ReasonSilenced
+		return dec, nil
+	}
+	if id, ok := d.open[key]; ok {
+		dec.Action, dec.IncidentID = triggers.ActionJoin, id
+		return dec, nil
+	}
+	d.open[key] = fmt.Sprintf("inc-%d", len(d.open)+1)
+	d.counts[key] += max(dec.Event.Count, 1)
+	dec.IncidentID = d.open[key]
+	d.order = append(d.order, "open")
+	return dec, nil
+}
+
+func (d *desk) Tally(_ context.Context, tallies []triggers.Tally) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.tallyErr != nil {
+		return d.tallyErr
+	}
+	for _, t := range tallies {
+		if d.open[t.IncidentKey] != t.IncidentID {
+			return fmt.Errorf("tally for %s on %q", t.IncidentKey, t.IncidentID)
+		}
+		d.counts[t.IncidentKey] += t.Count
+		d.tallies = append(d.tallies, t)
+	}
+	d.order = append(d.order, "tally")
+	return nil
+}
+
+func (d *desk) Bury(_ context.Context, l triggers.DeadLetter) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.deadErr != nil {
+		return d.deadErr
+	}
+	d.dead = append(d.dead, l)
+	d.order = append(d.order, "bury")
+	return nil
+}
+
+type seen struct {
+	mu       sync.Mutex
+	events   map[string]int64
+	troubles []error
+}
+
+func (s *seen) options(o triggers.Options) triggers.Options {
+	s.events = map[string]int64{}
+	o.Observe = func(c triggers.Class, a triggers.Action, n int64) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.events[string(c)+"/"+string(a)] += n
+	}
+	o.Trouble = func(err error) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.troubles = append(s.troubles, err)
+	}
+	return o
+}
+
+// listen runs a listener in a bubble for a while of its time.
+func listen(t *testing.T, q *queue, d *desk, o triggers.Options, during func()) *seen {
+	t.Helper()
+	s := &seen{}
+	l, err := triggers.NewListener(q, d, d, s.options(o))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() { done <- l.Run(ctx) }()
+	during()
+	stop()
+	if err := <-done; err != nil {
+		t.Errorf("run: %v", err)
+	}
+	return s
+}
+
+func healthy(script string) string {
+	return `{"scriptName":"` + script + `","outcome":"ok","cpuTime":1,"exceptions":[],"logs":[]}`
+}
+
+func failing(script string) string {
+	return `{"scriptName":"` + script + `","executionModel":"stateless","outcome":"exceededCpu","cpuTime":1,"event":{"request":{"method":"GET","url":"https://x/a?b","headers":{"content-length":"7"},"cf":{"colo":"FRA"}}},"exceptions":[{"message":"Worker exceeded CPU time limit."}],"logs":[]}`
+}
+
+func TestListenerOneIncidentManyJoins(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, d := newQueue(), newDesk()
+		for i := range 10_000 {
+			q.publish(failing([]string{"a", "b"}[i%2]))
+			if i%10 == 0 {
+				q.publish(healthy("c"))
+			}
+		}
+		recent := triggers.NewRecent(100)
+		s := listen(t, q, d, triggers.Options{Batch: 700, Recent: recent}, func() { time.Sleep(3 * time.Second) })
+		if q.open() != 0 {
+			t.Errorf("%d messages are not acknowledged", q.open())
+		}
+		if len(d.open) != 2 || d.handled != 2 {
+			t.Errorf("%d incidents, %d calls of Handle; want 2 and 2", len(d.open), d.handled)
+		}
+		for key, n := range d.counts {
+			if n != 5000 {
+				t.Errorf("%s counts %d, want 5000", key, n)
+			}
+		}
+		want := map[string]int64{"exceeded_cpu/capture": 2, "exceeded_cpu/join": 9998, "none/ignore": 1000}
+		if !maps.Equal(s.events, want) || len(s.troubles) > 0 {
+			t.Errorf("observed %v and %v, want %v", s.events, s.troubles, want)
+		}
+		if one := d.tallies[0]; one.Routes["GET /a"] != one.Count || one.Colos["FRA"] != one.Count || one.MaxSize != 7 || len(one.Sizes) == 0 || len(one.PerMinute) != 1 || one.Scripts["a"]+one.Scripts["b"] != one.Count {
+			t.Errorf("a tally is %+v", one)
+		}
+		if past := recent.List(10, nil); len(past) != 2 || past[0].Decision.IncidentID == "" || past[0].Decision.Sentence == "" {
+			t.Errorf("remembered %+v", past)
+		}
+	})
+}
+
+func TestListenerJoinsWhatIsOpenElsewhere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		// An incident that is open elsewhere: the event that Handle was asked
+		// about is tallied too.
+		q, d := newQueue(failing("a"), failing("a"), "["+failing("a")+","+healthy("x")+","+failing("a")+"]"), newDesk()
+		d.open["exceeded_cpu."+triggers.Target{Kind: triggers.TargetWorker, Script: "a"}.Key()] = "inc-0"
+		s := listen(t, q, d, triggers.Options{}, func() { time.Sleep(time.Second) })
+		if want := map[string]int64{"exceeded_cpu/join": 4, "none/ignore": 1}; !maps.Equal(s.events, want) || len(d.tallies) != 1 || d.tallies[0].Count != 4 {
+			t.Errorf("observed %v, tallied %+v", s.events, d.tallies)
+		}
+	})
+}
+
+func TestListenerAsksAgainAfterTheQuietPeriod(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, d := newQueue(failing("a")), newDesk()
+		listen(t, q, d, triggers.Options{}, func() {
+			time.Sleep(time.Second)
+			clear(d.open) // it closed
+			time.Sleep(time.Hour)
+			q.publish(failing("a"))
+			time.Sleep(time.Second)
+		})
+		if d.handled != 2 || len(d.open) != 1 {
+			t.Errorf("handled %d times, %d open", d.handled, len(d.open))
+		}
+	})
+}
+
+func TestListenerBuriesBeforeItAcknowledges(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue("{", "["+failing("a")+",7]", "hello", "", strings.Repeat("[", 100_000), healthy("b"))
+		d := newDesk()
+		d.deadErr = errors.New("full")
+		s := listen(t, q, d, triggers.Options{}, func() {
+			time.Sleep(5 * time.Second)
+			if q.open() != 5 || len(d.dead) != 0 {
+				t.Errorf("%d open while nothing can be buried, want 5", q.open())
+			}
+			d.mu.Lock()
+			d.deadErr = nil
+			d.mu.Unlock()
+			time.Sleep(time.Minute)
+		})
+		if q.open() != 0 || len(d.dead) != 5 || len(s.troubles) == 0 {
+			t.Errorf("%d open, %d buried", q.open(), len(d.dead))
+		}
+		for _, l := range d.dead {
+			if l.Reason == "" || l.Subject == "" || l.Sequence == 0 || l.At.IsZero() {
+				t.Errorf("buried %+v", l)
+			}
+		}
+	})
+}
+
+func TestListenerBuriesAFloodOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, d := newQueue("["+strings.Repeat("7,", 50_000)+"7]"), newDesk()
+		listen(t, q, d, triggers.Options{}, func() { time.Sleep(time.Second) })
+		if q.open() != 0 || len(d.dead) != 100 || len(d.dead[99].Data) != 100_003 {
+			t.Errorf("%d letters", len(d.dead))
+		}
+	})
+}
+
+func TestListenerRetriesWhatTheSinkRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, d := newQueue(failing("a"), failing("b"), healthy("c"), failing("a")), newDesk()
+		bad := "exceeded_cpu." + triggers.Target{Kind: triggers.TargetWorker, Script: "a"}.Key()
+		d.failing = func(key string) error {
+			if key == bad {
+				return errors.New("no quorum")
+			}
+			return nil
+		}
+		s := listen(t, q, d, triggers.Options{}, func() {
+			time.Sleep(10 * time.Second)
+			if q.open() != 2 {
+				t.Errorf("%d open, want the two of the failing incident", q.open())
+			}
+			d.mu.Lock()
+			d.failing = nil
+			d.mu.Unlock()
+			time.Sleep(time.Minute)
+		})
+		if q.open() != 0 || d.counts[bad] != 2 {
+			t.Errorf("%d open, counted %d of 2", q.open(), d.counts[bad])
+		}
+		for _, m := range q.all {
+			for i, r := range m.retries {
+				if r < time.Second || i > 0 && r < m.retries[i-1] {
+					t.Errorf("retried after %v", m.retries)
+				}
+			}
+		}
+		if want := map[string]int64{"exceeded_cpu/capture": 2, "exceeded_cpu/join": 1, "none/ignore": 1}; !maps.Equal(s.events, want) {
+			t.Errorf("observed %v, want each event once: %v", s.events, want)
+		}
+	})
+}
+
+func TestListenerRetriesTallies(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, d := newQueue(failing("a")), newDesk()
+		listen(t, q, d, triggers.Options{}, func() {
+			time.Sleep(time.Second)
+			d.mu.Lock()
+			d.tallyErr = errors.New("down")
+			d.mu.Unlock()
+			for range 5 {
+				q.publish(failing("a"))
+			}
+			time.Sleep(20 * time.Second)
+			if q.open() != 5 {
+				t.Errorf("%d open while tallies fail, want 5", q.open())
+			}
+			d.mu.Lock()
+			d.tallyErr = nil
+			d.mu.Unlock()
+			time.Sleep(time.Minute)
+		})
+		for _, n := range d.counts {
+			if n != 6 {
+				t.Errorf("counted %d, want 6", n)
+			}
+		}
+		if q.open() != 0 {
+			t.Errorf("%d open", q.open())
+		}
+	})
+}
+
+func TestListenerSilencedByTheSink(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, d := newQueue(failing("a"), failing("a")), newDesk()
+		d.silenced = true
+		recent := triggers.NewRecent(10)
+		s := listen(t, q, d, triggers.Options{Recent: recent}, func() { time.Sleep(time.Second) })
+		if want := map[string]int64{"exceeded_cpu/ignore": 2}; !maps.Equal(s.events, want) || len(d.tallies) != 0 {
+			t.Errorf("observed %v, tallied %v", s.events, d.tallies)
+		}
+		if past := recent.List(5, nil); len(past) != 1 || past[0].Decision.Reason != triggers.ReasonSilenced {
+			t.Errorf("remembered %+v", past)
+		}
+	})
+}
+
+func TestListenerReloadsRules(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, d, s := newQueue(), newDesk(), &seen{}
+		l, err := triggers.NewListener(q, d, d, s.options(triggers.Options{}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- l.Run(ctx) }()
+		l.SetRules(compile(t, triggers.Rule{Name: "off", Ignore: true}))
+		q.publish(failing("a"))
+		time.Sleep(time.Second)
+		l.SetRules(builtin(t))
+		q.publish(failing("a"))
+		time.Sleep(time.Second)
+		stop()
+		<-done
+		if want := map[string]int64{"exceeded_cpu/ignore": 1, "exceeded_cpu/capture": 1}; !maps.Equal(s.events, want) {
+			t.Errorf("observed %v, want %v", s.events, want)
+		}
+	})
+}
+
+func TestListenerSurvivesItsSource(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, d := newQueue(failing("a")), newDesk()
+		q.err = errors.New("no responders")
+		s := listen(t, q, d, triggers.Options{}, func() { time.Sleep(10 * time.Second) })
+		if q.open() != 0 || len(s.troubles) != 1 {
+			t.Errorf("%d open, troubles %v", q.open(), s.troubles)
+		}
+	})
+}
+
+// TestListenerGoesTheWayOfExplain: what serve decides of the recorded events is
+// what explain says of them, pre-look or not.
+func TestListenerGoesTheWayOfExplain(t *testing.T) {
+	data, err := os.ReadFile("testdata/events.ndjson")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]int64{}
+	for _, line := range triggers.ExplainAll(data, builtin(t), now()) {
+		want[string(line.Class)+"/"+string(line.Decision)]++
+	}
+	synctest.Test(t, func(t *testing.T) {
+		q, d := newQueue(string(data)), newDesk()
+		s := listen(t, q, d, triggers.Options{}, func() { time.Sleep(time.Second) })
+		got := map[string]int64{}
+		for k, n := range s.events {
+			got[strings.Replace(k, "/join", "/report", 1)] += n
+		}
+		// Callers of one script share the incident of their unknown object.
+		if got["overloaded/report"] != want["overloaded/report"] || got["none/ignore"] != want["none/ignore"] || got["exceeded_memory/capture"] != want["exceeded_memory/capture"] || len(d.dead) != 0 {
+			t.Errorf("got %v, want %v", s.events, want)
+		}
+	})
+}
