@@ -74,6 +74,7 @@ func (b Budget) Reserve(now time.Time, j Job, l Limits, ahead int) (Budget, Slot
 	end := now.Add(j.Duration)
 	key := j.Target.Key()
 	b.Starts = append(b.Starts, now)
+	slices.SortFunc(b.Starts, time.Time.Compare) // a clock may have been set back
 	b.Targets[key], b.Busy[key], b.Running[j.ID] = end, j.ID, end.Add(leaseMargin)
 	return b, Slot{Granted: true, At: now}
 }
@@ -87,9 +88,9 @@ func (b Budget) earliest(now time.Time, j Job, l Limits, ahead int) Slot {
 		}
 	}
 	key := j.Target.Key()
-	if end, ok := b.Targets[key]; ok && b.Running[j.ID].IsZero() {
+	if end, ok := b.Targets[key]; ok {
 		hold(end.Add(l.Spacing), WaitSpacing)
-		if id, ok := b.Busy[key]; ok && b.Running[id].After(now) { // late, but not over
+		if id, ok := b.Busy[key]; ok && id != j.ID && b.Running[id].After(now) { // late, but not over
 			hold(now.Add(recheck), WaitSpacing)
 		}
 	}
@@ -211,19 +212,23 @@ func (b Budget) Answered() Budget {
 	return b
 }
 
+// maxSkew is how far ahead of this clock another may be, or this one may have
+// been before it was set back, and still be believed.
+const maxSkew = 5 * time.Minute
+
 // Prune drops what no longer limits anything. Times that lie further ahead than
-// anything here is ever set were written by a wrong clock: they count from now.
+// anything is ever set were written by a wrong clock and are brought near.
 func (b Budget) Prune(now time.Time, l Limits) Budget {
 	l = l.Filled()
 	b = b.clone()
 	for i, t := range b.Starts {
-		if t.After(now) {
+		if t.Sub(now) > maxSkew {
 			b.Starts[i] = now
 		}
 	}
 	b.Starts = slices.DeleteFunc(b.Starts, func(t time.Time) bool { return now.Sub(t) >= time.Hour })
 	for id, lease := range b.Running {
-		if limit := now.Add(MaxDuration + leaseMargin); lease.After(limit) {
+		if limit := now.Add(MaxDuration + leaseMargin + maxSkew); lease.After(limit) {
 			b.Running[id] = limit
 		} else if !lease.After(now) {
 			delete(b.Running, id)
@@ -235,7 +240,7 @@ func (b Budget) Prune(now time.Time, l Limits) Budget {
 		}
 	}
 	for key, end := range b.Targets {
-		if limit := now.Add(MaxDuration); end.After(limit) {
+		if limit := now.Add(MaxDuration + maxSkew); end.After(limit) {
 			b.Targets[key] = limit
 		} else if !end.Add(l.Spacing).After(now) && b.Busy[key] == "" {
 			delete(b.Targets, key)

@@ -46,7 +46,7 @@ func TestReserve(t *testing.T) {
 		"same target, running":        {one, s, on("2", "x"), 0, 70 * s, capture.WaitSpacing},
 		"same target, just too early": {done, 70*s - 1, on("2", "x"), 0, 70 * s, capture.WaitSpacing},
 		"same target, just in time":   {done, 70 * s, on("2", "x"), 0, 70 * s, ""},
-		"its own reservation again":   {one, s, on("1", "x"), 0, s, ""},
+		"its own reservation again":   {one, s, on("1", "x"), 0, 70 * s, capture.WaitSpacing},
 		"refused, so no spacing":      {end(one, s, on("1", "x"), capture.Refused), 2 * s, on("2", "x"), 0, 2 * s, ""},
 		"two run":                     {two, 2 * s, on("3", "z"), 0, 10 * s, capture.WaitConcurrency},
 		"two run, one ahead":          {two, 2 * s, on("3", "z"), 1, 11 * s, capture.WaitConcurrency},
@@ -66,7 +66,7 @@ func TestReserve(t *testing.T) {
 		"nobody answers: one probe":   {take(capture.Budget{}.Strike(noon), 5*s, on("1", "x")), 6 * s, on("2", "y"), 0, 15 * s, capture.WaitUnreachable},
 		"answers again":               {take(capture.Budget{}.Strike(noon), 5*s, on("1", "x")).Answered(), 6 * s, on("2", "y"), 0, 6 * s, ""},
 		"a block from a wrong clock":  {capture.Budget{BlockedUntil: noon.Add(999 * time.Hour), BlockedFor: capture.WaitRateLimit}, 0, on("1", "x"), 0, time.Hour, capture.WaitRateLimit},
-		"a target from a wrong clock": {capture.Budget{Targets: map[string]time.Time{on("", "x").Target.Key(): noon.Add(999 * time.Hour)}}, 0, on("1", "x"), 0, 110 * s, capture.WaitSpacing},
+		"a target from a wrong clock": {capture.Budget{Targets: map[string]time.Time{on("", "x").Target.Key(): noon.Add(999 * time.Hour)}}, 0, on("1", "x"), 0, 410 * s, capture.WaitSpacing},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, got := c.b.Reserve(noon.Add(c.at), c.job, l, c.ahead)

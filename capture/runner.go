@@ -61,6 +61,7 @@ type Runner struct {
 
 	mu      sync.Mutex
 	waiting map[string]wait // jobs given back for a reason that holds for all
+	inHand  map[string]bool // jobs that a worker has
 }
 
 type wait struct {
@@ -103,7 +104,7 @@ func NewRunner(p Parts, o Options) (*Runner, error) {
 	if o.Workers <= 0 {
 		o.Workers = o.Limits().Filled().Concurrency + 1
 	}
-	return &Runner{p: p, o: o, waiting: map[string]wait{}}, nil
+	return &Runner{p: p, o: o, waiting: map[string]wait{}, inHand: map[string]bool{}}, nil
 }
 
 // Run works until ctx ends, then lets running captures finish within Drain. It
@@ -192,6 +193,24 @@ func (r *Runner) change(ctx context.Context, f func(Budget) Budget) {
 	if err != nil {
 		r.o.Problem(fmt.Errorf("change the capture budget: %w", err))
 	}
+}
+
+// claim is false when another worker of this process has the job: heartbeats
+// were lost and it came a second time.
+func (r *Runner) claim(id string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.inHand[id] {
+		return false
+	}
+	r.inHand[id] = true
+	return true
+}
+
+func (r *Runner) drop(id string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.inHand, id)
 }
 
 var errPeek = errors.New("only looked")

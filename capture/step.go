@@ -22,6 +22,11 @@ type hand struct {
 // handle sees one delivery of a job through: to its end, or back to the queue.
 // ctx ends when no new capture shall start, work when a running one is dropped.
 func (r *Runner) handle(ctx, work context.Context, task Task) {
+	if !r.claim(task.Job().ID) {
+		r.giveBack(task, 2*storeRetry)
+		return
+	}
+	defer r.drop(task.Job().ID)
 	defer r.hold(task)()
 	h := &hand{Runner: r, task: task, job: task.Job()}
 	defer h.telling.Wait()

@@ -44,7 +44,14 @@ type Fault struct {
 	Any bool
 }
 
-type faultKey struct{}
+// playing is what a handler must know of its request: the fault that is still
+// to come, and when it arrived.
+type playing struct {
+	fault *Fault
+	asked time.Time
+}
+
+type playKey struct{}
 
 // NextFaults queues faults: each is played once, in order, on the next request
 // it applies to.

@@ -17,6 +17,7 @@ import (
 // Capture is one accepted or refused request for a profile.
 type Capture struct {
 	N         int
+	Asked     time.Time // when the request arrived; a Fault's delay follows
 	At, End   time.Time
 	Worker    string // as asked: id or name
 	Script    string // the name of the Worker; empty when there is none
@@ -71,7 +72,8 @@ type refusal struct {
 }
 
 func (s *Server) profile(w http.ResponseWriter, r *http.Request) {
-	c := Capture{At: s.now(), Worker: r.PathValue("worker"), Version: r.PathValue("version")}
+	play, _ := r.Context().Value(playKey{}).(playing)
+	c := Capture{Asked: play.asked, At: s.now(), Worker: r.PathValue("worker"), Version: r.PathValue("version")}
 	var b profileBody
 	dec := json.NewDecoder(r.Body)
 	dec.DisallowUnknownFields()
@@ -98,7 +100,7 @@ func (s *Server) profile(w http.ResponseWriter, r *http.Request) {
 		s.update(c)
 		return
 	}
-	if f, ok := r.Context().Value(faultKey{}).(*Fault); ok && s.spoil(w, f, data) {
+	if play.fault != nil && s.spoil(w, play.fault, data) {
 		s.update(c)
 		return
 	}

@@ -58,9 +58,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !s.admit(sw, r, req.At) {
 		return
 	}
-	if fault != nil {
-		r = r.WithContext(context.WithValue(r.Context(), faultKey{}, fault))
-	}
+	r = r.WithContext(context.WithValue(r.Context(), playKey{}, playing{fault: fault, asked: req.At}))
 	s.route(sw, r, path)
 }
 
