@@ -89,9 +89,9 @@ func (c *comparing) observe() {
 	for i, r := range c.m.reports {
 		c.series = append(c.series, observe(r, func(p *profile) subjects {
 			of := make([]int32, len(p.frames))
-			for k := range p.frames {
+			for k, id := range c.m.frames[i] {
 				of[k] = -1
-				if x, ok := c.at[c.m.id(i, &p.frames[k])]; ok {
+				if x, ok := c.at[id]; ok {
 					of[k] = int32(x) //nolint:gosec // a few hundred at most
 				}
 			}

@@ -171,3 +171,22 @@ func TestMergedFilesCompareWithWideIntervals(t *testing.T) {
 		t.Errorf("plain %+v\nmerged %+v", a, b)
 	}
 }
+
+// A hundred thousand anonymous functions in one file must not take a minute.
+func TestCompareManyAnonymousFunctions(t *testing.T) {
+	frames := []report.Frame{app("root", 1)}
+	var stacks [][]int32
+	var order []uint32
+	var values []int64
+	for i := range 100_000 {
+		frames = append(frames, app("(anonymous)", int64(i)))
+		stacks = append(stacks, []int32{int32(i + 1), 0})
+		order, values = append(order, uint32(i)), append(values, 1e6)
+	}
+	r := report.FromSamples(frames, stacks, order, values, time.Minute)
+	for name, ch := range compare(t, r, r) {
+		if ch.Verdict != report.NoClearChange {
+			t.Errorf("%s: %+v", name, ch)
+		}
+	}
+}

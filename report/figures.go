@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"slices"
+	"strings"
 )
 
 // Bounds under which shares cannot be told apart.
@@ -172,17 +173,25 @@ func (s *sums) share(v int64) float64 {
 }
 
 func (s *sums) functions(t Type) []Function {
-	var order []int32
+	type row struct {
+		self  int64
+		frame int32
+	}
+	order := make([]row, 0, len(s.seen))
 	for i, seen := range s.seen {
 		if seen {
-			order = append(order, int32(i)) //nolint:gosec // at most the number of frames
+			order = append(order, row{s.self[i], int32(i)}) //nolint:gosec // at most the number of frames
 		}
 	}
-	slices.SortFunc(order, func(a, b int32) int {
-		return cmp.Or(cmp.Compare(s.self[b], s.self[a]), byName(&s.frames[a], &s.frames[b]))
+	slices.SortFunc(order, func(a, b row) int {
+		if a.self != b.self {
+			return cmp.Compare(b.self, a.self)
+		}
+		return byName(&s.frames[a.frame], &s.frames[b.frame])
 	})
 	out := make([]Function, len(order))
-	for i, k := range order {
+	for i, o := range order {
+		k := o.frame
 		f := &s.frames[k]
 		out[i] = Function{
 			Name: f.Name, File: f.File, Line: f.Line, Kind: f.Kind,
@@ -199,7 +208,10 @@ func (s *sums) functions(t Type) []Function {
 }
 
 func byName(a, b *Frame) int {
-	return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line))
+	if c := strings.Compare(a.Name, b.Name); c != 0 { // cmp.Or would compare the rest too
+		return c
+	}
+	return cmp.Or(strings.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line))
 }
 
 // modules are sums by file and by npm package. Their self share includes what

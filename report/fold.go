@@ -57,141 +57,32 @@ func fold(t *tables, m measure) (*folded, error) {
 		t: t, m: m, seed: maphash.MakeSeed(), table: make([]uint32, 1<<12), last: -1,
 		out: &folded{order: make([]uint32, 0, t.n.samples), values: make([]int64, 0, t.n.samples)},
 	}
-	left := t.n.samples
+	raw, left := t.raw, t.n.samples
 	for i := 0; left > 0; {
-		fd := readField(t.raw, i)
-		i = fd.next
-		if fd.num != fldSample {
-			continue
+		var from, to int
+		if next := shortSample(raw, i); next > 0 {
+			from, to = i+2, next
+			i = next
+		} else {
+			fd := readField(raw, i)
+			i = fd.next
+			if fd.num != fldSample {
+				continue
+			}
+			from, to = fd.from, fd.to
 		}
 		left--
-		if err := f.sample(fd.from, fd.to); err != nil {
+		if f.plain(from, to) {
+			continue
+		}
+		if err := f.sample(from, to); err != nil {
 			return nil, err
 		}
 	}
 	return f.out, nil
 }
 
-// sample reads one record. b is the raw profile up to the record's end, so
-// that positions can be kept.
-func (f *folder) sample(from, to int) error {
-	b := f.t.raw[:to]
-	var st stack
-	pieces, values := 0, 0
-	var value, count int64
-	for i := from; i < to; {
-		fd := readField(b, i)
-		if fd.next < 0 {
-			return malformed("a sample breaks off")
-		}
-		switch {
-		case fd.num == 1 && fd.typ == wireBytes:
-			if fd.to > fd.from {
-				pieces++
-				st.from, st.to, st.tagged = uint32(fd.from), uint32(fd.to), false //nolint:gosec // at most MaxRaw
-			}
-		case fd.num == 1 && fd.typ == wireVarint:
-			// A run of single ids is one piece, if each has the tag's short form.
-			if pieces > 0 && st.tagged && int(st.to) == i && b[i] < 0x80 {
-				st.to = uint32(fd.next) //nolint:gosec // at most MaxRaw
-			} else {
-				pieces++
-				st.from, st.to, st.tagged = uint32(i), uint32(fd.next), true //nolint:gosec // at most MaxRaw
-				if b[i] >= 0x80 {
-					pieces++
-				}
-			}
-		case fd.num == 2 && fd.typ == wireBytes:
-			for j := fd.from; j < fd.to; values++ {
-				var u uint64
-				if u, j = uvarint(b[:fd.to], j); j < 0 {
-					return malformed("a sample's values break off")
-				}
-				f.pick(values, u, &value, &count)
-			}
-		case fd.num == 2 && fd.typ == wireVarint:
-			f.pick(values, fd.u, &value, &count)
-			values++
-		case fd.num == 3 && fd.typ == wireBytes:
-			if err := f.label(b[fd.from:fd.to]); err != nil {
-				return err
-			}
-		case fd.num >= 1 && fd.num <= 3:
-			return malformed("a sample's field %d is not what it should be", fd.num)
-		}
-		i = fd.next
-	}
-	if values != f.m.types {
-		return malformed("a sample has %d values where %d are declared", values, f.m.types)
-	}
-	if pieces > 1 {
-		if err := f.collect(b, from, to, &st); err != nil {
-			return err
-		}
-	}
-	if pieces == 0 {
-		f.out.noStack++
-		return nil
-	}
-	return f.add(st, value, count)
-}
-
-func (f *folder) pick(i int, u uint64, value, count *int64) {
-	if i == f.m.value {
-		*value = int64(u) //nolint:gosec // two's complement, as the format has it
-	}
-	if i == f.m.count {
-		*count = int64(u) //nolint:gosec // two's complement, as the format has it
-	}
-}
-
-// label is checked as google/pprof checks it and otherwise ignored.
-func (f *folder) label(b []byte) error {
-	var v [5]uint64
-	if !varints(b, v[:]) {
-		return malformed("a label is broken")
-	}
-	refs := [3]uint64{v[1], v[2], 0}
-	if v[2] == 0 {
-		refs[2] = v[4]
-	}
-	for _, r := range refs {
-		if r >= uint64(len(f.t.strings)) {
-			return malformed("a label refers to text that it does not hold")
-		}
-	}
-	return nil
-}
-
-// collect joins a list that came in pieces into one packed list in the arena.
-func (f *folder) collect(b []byte, from, to int, st *stack) error {
-	f.ids = f.ids[:0]
-	for i := from; i < to; {
-		fd := readField(b, i)
-		i = fd.next
-		switch {
-		case fd.num != 1:
-		case fd.typ == wireBytes:
-			f.ids = append(f.ids, b[fd.from:fd.to]...)
-			if fd.to > fd.from && b[fd.to-1] >= 0x80 {
-				return malformed("a sample's stack breaks off")
-			}
-		default:
-			u := fd.u
-			for ; u >= 0x80; u >>= 7 {
-				f.ids = append(f.ids, byte(u)|0x80)
-			}
-			f.ids = append(f.ids, byte(u))
-		}
-	}
-	st.from = uint32(len(f.out.arena)) //nolint:gosec // at most MaxRaw
-	f.out.arena = append(f.out.arena, f.ids...)
-	st.to = uint32(len(f.out.arena)) //nolint:gosec // at most MaxRaw
-	st.tagged, st.inArena = false, true
-	return nil
-}
-
-func (f *folder) add(st stack, value, count int64) error {
+func (f *folder) add(st stack, value, count int64) {
 	o := f.out
 	i := f.find(st) // before anything is dropped: its ids are checked later
 	f.last = i
@@ -200,7 +91,7 @@ func (f *folder) add(st stack, value, count int64) error {
 	}
 	if count < 0 || value < 0 {
 		o.negative++
-		return nil
+		return
 	}
 	if count > 1 && f.m.cap > 0 { // a heap record counts objects
 		o.merged = true
@@ -222,7 +113,6 @@ func (f *folder) add(st stack, value, count int64) error {
 	s.value = o.plus(s.value, value)
 	o.order = append(o.order, uint32(i)) //nolint:gosec // at most maxSamples
 	o.values = append(o.values, value)
-	return nil
 }
 
 func (o *folded) ids(raw []byte, s *stack) []byte {

@@ -95,6 +95,8 @@ type framer struct {
 	byFn    []int32 // frame+1 of functions with a start line
 	byPlace map[place]int32
 	texts   map[int64]string
+	region  string // all texts at once, where they lie together
+	start   uint32 // of region in the raw bytes
 	reasons map[MapReason]int
 	fixed   bool // text had to be repaired
 	unknown int32
@@ -106,10 +108,31 @@ type place struct {
 }
 
 func newFramer(t *tables, m SourceMapper) *framer {
-	return &framer{
+	f := &framer{
 		t: t, m: m, byKey: make(map[frameKey]int32, len(t.functions)), byFn: make([]int32, len(t.functions)),
 		byPlace: map[place]int32{}, texts: map[int64]string{}, reasons: map[MapReason]int{}, unknown: -1,
 	}
+	f.frames = make([]Frame, 0, len(t.functions))
+	f.copyTexts()
+	return f
+}
+
+// copyTexts copies the string table as one string, of which the names are
+// parts: a copy per name is thousands of allocations. Tables that are large,
+// scattered or not UTF-8 are copied name by name.
+func (f *framer) copyTexts() {
+	const most = 1 << 20
+	s := f.t.strings
+	from, to := s[0].from, s[len(s)-1].to
+	if to < from || to-from > most {
+		return
+	}
+	for i := range s {
+		if s[i].from < from || s[i].to > to || !utf8.Valid(f.t.raw[s[i].from:s[i].to]) {
+			return
+		}
+	}
+	f.start, f.region = from, string(f.t.raw[from:to])
 }
 
 // of is the frame of one line. The line of a function is where it starts: its
@@ -178,6 +201,10 @@ func (f *framer) missing() int32 {
 }
 
 func (f *framer) text(i int64) string {
+	if f.region != "" {
+		s := f.t.strings[i]
+		return f.region[s.from-f.start : s.to-f.start]
+	}
 	if s, ok := f.texts[i]; ok {
 		return s
 	}

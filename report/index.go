@@ -141,6 +141,11 @@ func readTables(raw []byte) (*tables, error) {
 
 func (t *tables) count() error {
 	for i := 0; i < len(t.raw); {
+		if next := shortSample(t.raw, i); next > 0 {
+			t.n.samples++
+			i = next
+			continue
+		}
 		f := readField(t.raw, i)
 		if f.next < 0 {
 			if t.n.strings+t.n.types == 0 {
@@ -170,6 +175,18 @@ func (t *tables) count() error {
 		return notPprof()
 	}
 	return t.n.check()
+}
+
+// shortSample is the end of a sample of less than 128 bytes at i, as nearly
+// all are; 0 when there is something else.
+func shortSample(b []byte, i int) int {
+	if b[i] != fldSample<<3|wireBytes || i+1 >= len(b) || b[i+1] >= 0x80 {
+		return 0
+	}
+	if next := i + 2 + int(b[i+1]); next <= len(b) {
+		return next
+	}
+	return 0
 }
 
 func linesIn(location []byte) int {

@@ -2,6 +2,7 @@ package report
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -12,6 +13,7 @@ type matcher struct {
 	reports []*Report
 	groups  map[groupKey]*group
 	ids     int
+	frames  [][]int32 // per report: the number of each frame; -1 is none
 }
 
 type groupKey struct{ name, file string }
@@ -25,22 +27,43 @@ type group struct {
 
 func newMatcher(reports []*Report) *matcher {
 	m := &matcher{reports: reports, groups: map[groupKey]*group{}}
+	// Only what has its share somewhere, as caller too, is worth a number; all
+	// functions of its name then count, for telling which is which.
+	for _, r := range reports {
+		for k := range r.Functions {
+			if f := &r.Functions[k]; f.TotalShare >= leastShare {
+				m.groups[groupKey{f.Name, plainFile(f.File)}] = nil
+			}
+		}
+	}
 	for i, r := range reports {
 		for k := range r.Functions {
 			f := &r.Functions[k]
 			key := groupKey{f.Name, plainFile(f.File)}
-			g := m.groups[key]
+			g, ok := m.groups[key]
+			if !ok {
+				continue
+			}
 			if g == nil {
 				g = &group{lines: make([][]int64, len(reports))}
 				m.groups[key] = g
 			}
-			if !slices.Contains(g.lines[i], f.Line) {
-				g.lines[i] = append(g.lines[i], f.Line)
-			}
+			g.lines[i] = append(g.lines[i], f.Line)
 		}
 	}
-	for _, g := range m.groups {
-		m.number(g)
+	keys := slices.SortedFunc(maps.Keys(m.groups), func(a, b groupKey) int {
+		return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.file, b.file))
+	})
+	for _, k := range keys { // in order, so that the same reports always give the same answer
+		m.number(m.groups[k])
+	}
+	for i, r := range reports {
+		frames := r.parts[0].frames // of all parts
+		ids := make([]int32, len(frames))
+		for k := range frames {
+			ids[k] = m.id(i, &frames[k])
+		}
+		m.frames = append(m.frames, ids)
 	}
 	return m
 }
@@ -52,6 +75,8 @@ func (m *matcher) number(g *group) {
 	longest := 0
 	for i, l := range g.lines {
 		slices.Sort(l)
+		l = slices.Compact(l)
+		g.lines[i] = l
 		if len(l) > len(g.lines[longest]) {
 			longest = i
 		}
@@ -159,7 +184,7 @@ func (m *matcher) charge(report int, p *profile, sums []int64, callers map[int32
 		}
 		busy = plus(busy, c.value)
 		f := chargedFrame(p.frames, st)
-		id := m.id(report, &p.frames[f])
+		id := m.frames[report][f]
 		if id < 0 {
 			continue
 		}
@@ -182,7 +207,7 @@ func (m *matcher) callerOf(report int, p *profile, st []int32, f int32) int32 {
 		case x == f:
 			below = false
 		case !below && p.frames[x].File != "":
-			return m.id(report, &p.frames[x])
+			return m.frames[report][x]
 		}
 	}
 	return -1

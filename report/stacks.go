@@ -49,6 +49,11 @@ func decodeStacks(t *tables, f *folded, fr *framer) (*profile, error) {
 		stacks: make([]callStack, len(f.stacks)), order: f.order, values: f.values,
 		duration: max(t.duration, 0), merged: f.merged,
 	}
+	size := 0
+	for i := range f.stacks {
+		size += int(f.stacks[i].to - f.stacks[i].from) // an id takes a byte or more
+	}
+	p.flat = make([]int32, 0, min(size, maxStackFrames))
 	d := decoder{t: t, fr: fr, p: p, cache: make([]span, len(t.locations))}
 	for i := range f.stacks {
 		s := &f.stacks[i]

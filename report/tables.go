@@ -17,6 +17,10 @@ func (t *tables) read() error {
 	r := &reading{t: t, functions: newIDIndex(t.n.functions), mappings: newIDIndex(t.n.mappings)}
 	t.locIndex = newIDIndex(t.n.locations)
 	for i := 0; i < len(t.raw); {
+		if next := shortSample(t.raw, i); next > 0 {
+			i = next
+			continue
+		}
 		f := readField(t.raw, i)
 		i = f.next
 		if f.num > 0 && f.num <= fldString {

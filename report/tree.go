@@ -15,7 +15,11 @@ const (
 
 // buildTree folds the busy stacks, callers first.
 func buildTree(parts []*profile, t Type) *Tree {
-	b := newTreeBuilder(parts[0].frames)
+	size := 1 << 8
+	for size < 1<<15 && size < len(parts[0].flat) {
+		size <<= 1
+	}
+	b := newTreeBuilder(parts[0].frames, size)
 	for _, p := range parts {
 		for i := range p.stacks {
 			s := &p.stacks[i]
@@ -41,8 +45,8 @@ type treeBuilder struct {
 	vals   []int32
 }
 
-func newTreeBuilder(frames []Frame) *treeBuilder {
-	b := &treeBuilder{frames: frames, keys: make([]uint64, 1<<12), vals: make([]int32, 1<<12)}
+func newTreeBuilder(frames []Frame, size int) *treeBuilder {
+	b := &treeBuilder{frames: frames, nodes: make([]Node, 0, size/2), keys: make([]uint64, size), vals: make([]int32, size)}
 	b.nodes = append(b.nodes, Node{Frame: -1, Parent: -1})
 	return b
 }
