@@ -210,7 +210,7 @@ func (w Writer) nextWords(c Case, now time.Time) string {
 	}
 	if v, unfinished := c.Unfinished(); unfinished {
 		s := progressWords(v, now)
-		s = strings.ToUpper(s[:1]) + s[1:] + "."
+		s = upperFirst(s) + "."
 		if v.Record.Note != "" && !strings.Contains(s, v.Record.Note) {
 			s += " Why: " + v.Record.Note + "."
 		}

@@ -65,7 +65,7 @@ func (c Case) Again(a Asked, now time.Time) (next Case, id string, err error) {
 		cause: capture.CauseCommand, by: a.RequestedBy, failureAt: c.failureAt(),
 	}, now)
 	c.ActiveAt = now
-	c.log(now, "requested", fmt.Sprintf("%s capture %s asked for by %s", a.Type, id, a.RequestedBy))
+	c.log(now, "requested", fmt.Sprintf("%s capture %s asked for by %s", typeWords(a.Type), id, a.RequestedBy))
 	c.rootChanged(now, rootEvery)
 	return c, id, nil
 }

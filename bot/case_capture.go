@@ -111,7 +111,7 @@ func (c *Case) follow(i int, f FollowUp, now time.Time) {
 		target: target, typ: f.Type, duration: orDuration(f.Duration, before.Duration), cause: capture.CauseFollowUp,
 		note: f.Note, notBefore: f.NotBefore, failureAt: before.FailureAt, series: series, by: before.RequestedBy,
 	}, now)
-	c.log(now, string(capture.CauseFollowUp), fmt.Sprintf("%s capture next: %s", f.Type, f.Note))
+	c.log(now, string(capture.CauseFollowUp), fmt.Sprintf("%s capture next: %s", typeWords(f.Type), f.Note))
 }
 
 // head is the capture under whose report a capture is told.
@@ -175,7 +175,7 @@ func recordReason(r capture.Record) string {
 }
 
 func recordEntry(r capture.Record) string {
-	text := fmt.Sprintf("%s capture %s: %s", r.Type, r.ID, r.State)
+	text := fmt.Sprintf("%s capture %s: %s", typeWords(r.Type), r.ID, r.State)
 	if r.State == capture.Waiting && r.WaitFor != "" {
 		text += ": " + r.WaitFor.Words()
 	}

@@ -135,7 +135,7 @@ func NewRequested(a Asked, o Opening, p Policy) Case {
 		Profile:  a.Type, Duration: orDuration(a.Duration, p.duration()),
 		Channel: o.Channel, ThreadTS: a.ThreadTS, RequestedBy: a.RequestedBy, Previous: o.Previous,
 	}
-	c.log(o.Now, "requested", string(a.Type)+" capture asked for by "+a.RequestedBy)
+	c.log(o.Now, "requested", typeWords(a.Type)+" capture asked for by "+a.RequestedBy)
 	c.take(wanted{target: a.Target, typ: a.Type, duration: c.Duration, cause: capture.CauseCommand, by: a.RequestedBy}, o.Now)
 	c.post(c.rootKey())
 	c.RootAt = o.Now

@@ -44,7 +44,7 @@ func TestParseCommand(t *testing.T) {
 		"peek a-1 (anonymous)":                   {Verb: bot.VerbPeek, Captures: []string{"a-1"}, Function: "(anonymous)"},
 		"diff a-1 object=x":                      {Verb: bot.VerbDiff, Captures: []string{"a-1"}, Function: "object=x"},
 		"why":                                    {Verb: bot.VerbWhy},
-		"why K7F3Q9":                             {Verb: bot.VerbWhy, Incident: "k7f3q9"},
+		"why K7F3Q9":                             {Verb: bot.VerbWhy, Incident: "K7F3Q9"},
 		"silence checkout":                       {Verb: bot.VerbSilence, Worker: "checkout"},
 		"silence checkout 1d":                    {Verb: bot.VerbSilence, Worker: "checkout", Duration: 24 * time.Hour},
 		"silence checkout 30m":                   {Verb: bot.VerbSilence, Worker: "checkout", Duration: 30 * time.Minute},

@@ -38,13 +38,16 @@ var (
 // DeskOptions are what a Desk needs besides its stores. NewID and Writer are
 // required.
 type DeskOptions struct {
-	NewID    func() string // [a-z0-9], unguessable
-	Writer   Writer        // what messages say
-	State    State         // remembers each target's newest incident; nil: incidents are not linked
-	Analyst  Analyst       // nil: captures are announced without figures
-	Plan     Planner       // nil: no follow-ups
-	Routing  Routing
-	Policy   Policy
+	NewID   func() string // [a-z0-9], unguessable
+	Writer  Writer        // what messages say
+	State   State         // remembers each target's newest incident; nil: incidents are not linked
+	Analyst Analyst       // nil: captures are announced without figures
+	Plan    Planner       // nil: no follow-ups
+	Routing Routing
+	Policy  Policy
+	// Current replaces Routing and Policy when set: it is asked each time, so
+	// that a reload takes effect.
+	Current  func() (Routing, Policy)
 	Silences *Silences // nil: nothing is silenced
 	Now      func() time.Time
 	Log      zerolog.Logger
@@ -55,10 +58,24 @@ func NewDesk(cases Cases, jobs Jobs, outbox Outbox, o DeskOptions) *Desk {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+	if o.Current == nil {
+		routing, policy := o.Routing, o.Policy
+		o.Current = func() (Routing, Policy) { return routing, policy }
+	}
 	return &Desk{
 		cases: cases, jobs: jobs, outbox: outbox, o: o,
 		wake: make(chan struct{}, 1),
 	}
+}
+
+func (d *Desk) routing() Routing {
+	r, _ := d.o.Current()
+	return r
+}
+
+func (d *Desk) policy() Policy {
+	_, p := d.o.Current()
+	return p
 }
 
 // casTries bounds a compare-and-set loop. Each loss means that somebody else
@@ -101,7 +118,7 @@ func (d *Desk) Handle(ctx context.Context, dec triggers.Decision) (triggers.Deci
 			dec.Sentence = silenceWords(s, now)
 			return dec, nil
 		}
-		opened, err := d.open(ctx, New(dec, d.opening(ctx, dec, now), d.o.Policy))
+		opened, err := d.open(ctx, New(dec, d.opening(ctx, dec, now), d.policy()))
 		if errors.Is(err, capture.ErrConflict) {
 			continue
 		}
@@ -140,7 +157,7 @@ func (d *Desk) open(ctx context.Context, c Case) (Case, error) {
 }
 
 func (d *Desk) opening(ctx context.Context, dec triggers.Decision, now time.Time) Opening {
-	channel, mention := d.o.Routing.For(dec)
+	channel, mention := d.routing().For(dec)
 	return Opening{
 		ID: d.o.NewID(), Channel: channel, Mention: mention,
 		Previous: d.previous(ctx, dec.Target.Key()), Now: now,

@@ -33,7 +33,7 @@ func (d *Desk) CaptureChanged(ctx context.Context, r capture.Record) error {
 		}
 	}
 	return d.change(ctx, c, r.IncidentID, func(c Case, now time.Time) (Case, bool) {
-		return c.CaptureChanged(r, a, d.o.Plan, d.o.Policy, now)
+		return c.CaptureChanged(r, a, d.o.Plan, d.policy(), now)
 	})
 }
 
@@ -52,7 +52,7 @@ func (d *Desk) analyse(ctx context.Context, c Case, r capture.Record) (*Analysed
 	}
 	last := false
 	if cerr := d.change(ctx, c, c.ID, func(c Case, now time.Time) (Case, bool) {
-		c, _ = c.CaptureChanged(r, nil, nil, d.o.Policy, now)
+		c, _ = c.CaptureChanged(r, nil, nil, d.policy(), now)
 		c, last = c.Unread(r.ID)
 		return c, true
 	}); cerr != nil {

@@ -131,7 +131,7 @@ func (d *Desk) act(ctx context.Context, key string) error {
 	if err != nil {
 		return err
 	}
-	if next, changed := c.Tick(d.o.Policy, d.o.Now()); changed {
+	if next, changed := c.Tick(d.policy(), d.o.Now()); changed {
 		newRev, err := d.cases.PutCase(ctx, next, rev)
 		if errors.Is(err, capture.ErrConflict) {
 			return nil // another desk was first; the watch tells what it did

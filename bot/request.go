@@ -26,10 +26,10 @@ type Request struct {
 	UserName    string
 	ChannelID   string
 	ThreadTS    string // thread it was said in; empty outside threads
-	MessageTS   string // message that was clicked or used by a shortcut
+	MessageTS   string // message that was clicked, used by a shortcut, or held the mention
 	Text        string // the words after the command or mention
 	ActionID    string
-	Value       string
+	Value       string            // of the button or option, without its version; of a submitted form, its State
 	Values      map[string]string // of a submitted form, by input id
 	Query       string            // what was typed into an external select
 	TriggerID   string

@@ -20,6 +20,7 @@ type Route struct {
 // route that matches, else the default.
 type Routing struct {
 	Channel string // default channel id
+	Mention string // default mention; empty: nobody
 	Routes  []Route
 }
 
@@ -30,9 +31,10 @@ func (r Routing) For(d triggers.Decision) (channel, mention string) {
 		if !route.matches(d.Class, orText(d.Target.Script, d.Event.Script), d.Event.Script, d.Event.Environment) {
 			continue
 		}
-		return orText(channel, route.Channel), orText(mention, route.Mention)
+		channel, mention = orText(channel, route.Channel), orText(mention, route.Mention)
+		break
 	}
-	return orText(channel, r.Channel), mention
+	return orText(channel, r.Channel), orText(mention, r.Mention)
 }
 
 // matches tries the script that owns the target and the one that reported it:

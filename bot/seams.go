@@ -2,8 +2,10 @@ package bot
 
 import (
 	"context"
+	"time"
 
 	"github.com/snapflame/snapflame/capture"
+	"github.com/snapflame/snapflame/report"
 )
 
 // Cases keeps the incidents. Errors are capture.ErrNotFound and capture.ErrConflict.
@@ -61,4 +63,69 @@ type Analyst interface {
 type Links interface {
 	Incident(id string) string
 	Capture(id string) string
+}
+
+// Shelf finds what is kept. Errors are capture.ErrNotFound.
+type Shelf interface {
+	ListCases(ctx context.Context, q CaseQuery) (rows []CaseRow, next string, version uint64, err error)
+	Case(ctx context.Context, id string) (Case, error)
+	// ListCaptures returns records newest first; empty filters take all.
+	ListCaptures(ctx context.Context, incident, script string, limit int, cursor string) (records []capture.Record, next string, err error)
+	Record(ctx context.Context, id string) (capture.Record, uint64, error)
+}
+
+// Figures reads a stored profile again. base is another capture, or Baseline
+// for the quiet captures of its target, or empty. capture.ErrNotFound: no such
+// capture, or no profile of it. A *Refusal says why two cannot be compared.
+type Figures interface {
+	Report(ctx context.Context, id, base string) (*report.Report, error)
+}
+
+// Workers knows the names of Workers, the recently active first. complete is
+// true when these are all that match in the account.
+type Workers interface {
+	Workers(ctx context.Context, query string, limit int) (names []string, complete bool, err error)
+}
+
+// Objects answers from the hot-object index, hottest first.
+type Objects interface {
+	Objects(ctx context.Context, script string, limit int) (ObjectList, error)
+}
+
+// Decisions are the recent ones about a Worker, newest first.
+type Decisions interface {
+	Decisions(ctx context.Context, script string, limit int) ([]DecisionRow, error)
+}
+
+// Threads finds the incident that a thread of ours is about; capture.ErrNotFound
+// when the thread is somebody else's.
+type Threads interface {
+	CaseOfThread(ctx context.Context, channel, ts string) (incident string, err error)
+}
+
+// Status is how the service does, for status and the App Home.
+type Status struct {
+	Running      []capture.Record // the API has been asked
+	Waiting      []capture.Record // queued or waiting, most urgent first
+	UsedHour     int              // captures started within the last hour
+	PerHour      int
+	BlockedUntil time.Time // Cloudflare's rate limit; zero: not blocked
+	Health       []Check
+}
+
+// Check is one line of health.
+type Check struct {
+	Name string
+	OK   bool
+	Text string // what is wrong and the fix, or how it is
+}
+
+// Statuses tells the Status.
+type Statuses interface {
+	Status(ctx context.Context) (Status, error)
+}
+
+// Members knows who is in a Slack user group.
+type Members interface {
+	InGroup(ctx context.Context, user, group string) (bool, error)
 }

@@ -1,0 +1,95 @@
+package bot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/snapflame/snapflame/capture"
+)
+
+// Pause keeps captures from starting until it ends or somebody resumes. Jobs
+// wait meanwhile; nothing is lost.
+type Pause struct {
+	By    string    `json:"by"`
+	At    time.Time `json:"at"`
+	Until time.Time `json:"until,omitzero"` // zero: until resumed
+}
+
+// Sentence says who paused and until when.
+func (p Pause) Sentence(now time.Time) string {
+	s := fmt.Sprintf("Captures are paused by %s since %s", p.By, stamp(p.At))
+	if p.Until.IsZero() {
+		return s + ", until somebody resumes them."
+	}
+	return s + ", for " + span(p.Until.Sub(now).Round(time.Minute)) + " more."
+}
+
+const pauseKey = "pause"
+
+// pauseFresh is how long another replica's pause may take to work here.
+const pauseFresh = time.Second
+
+// Switch is the pause, shared by all replicas.
+type Switch struct {
+	state State
+
+	mu    sync.Mutex
+	at    time.Time
+	pause Pause
+	on    bool
+}
+
+// NewSwitch reads and writes the state.
+func NewSwitch(state State) *Switch { return &Switch{state: state} }
+
+// Paused returns the pause that holds. It answers from memory for a second;
+// when the state cannot be read, what was last known holds. A nil *Switch is
+// never paused.
+func (s *Switch) Paused(ctx context.Context, now time.Time) (Pause, bool) {
+	if s == nil {
+		return Pause{}, false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.at.IsZero() || now.Sub(s.at) >= pauseFresh || now.Before(s.at) {
+		var p Pause
+		_, err := s.state.Get(ctx, pauseKey, &p)
+		switch {
+		case err == nil:
+			s.pause, s.on, s.at = p, true, now
+		case errors.Is(err, capture.ErrNotFound):
+			s.pause, s.on, s.at = Pause{}, false, now
+		}
+	}
+	if s.on && !s.pause.Until.IsZero() && !now.Before(s.pause.Until) {
+		return Pause{}, false
+	}
+	return s.pause, s.on
+}
+
+// Pause pauses, or changes until when.
+func (s *Switch) Pause(ctx context.Context, p Pause) error {
+	if err := overwrite(ctx, s.state, pauseKey, p); err != nil {
+		return fmt.Errorf("pause: %w", err)
+	}
+	s.forget()
+	return nil
+}
+
+// Resume ends the pause; it is no error when there is none.
+func (s *Switch) Resume(ctx context.Context) error {
+	if err := s.state.Delete(ctx, pauseKey); err != nil && !errors.Is(err, capture.ErrNotFound) {
+		return fmt.Errorf("resume: %w", err)
+	}
+	s.forget()
+	return nil
+}
+
+func (s *Switch) forget() {
+	s.mu.Lock()
+	s.at = time.Time{}
+	s.mu.Unlock()
+}
