@@ -163,20 +163,22 @@ func (b Budget) Release(now time.Time, j Job, how Ending, end time.Time) Budget 
 	key := j.Target.Key()
 	_, held := b.Running[j.ID]
 	delete(b.Running, j.ID)
-	if id := b.Busy[key]; id != "" && id != j.ID {
-		return b // somebody else's by now
+	if b.Busy[key] != j.ID {
+		// Others have had the target since. What ran before them adds nothing
+		// unless it ended later.
+		if how == Ran && b.Busy[key] == "" {
+			b.Targets[key] = later(b.Targets[key], end)
+		}
+		return b
 	}
 	delete(b.Busy, key)
-	switch how {
-	case Ran:
+	if how == Ran {
 		b.Targets[key] = end
-	case Unsent:
-		delete(b.Targets, key)
-		if n := len(b.Starts); held && n > 0 {
-			b.Starts = b.Starts[:n-1] // whose does not matter: only their number and age do
-		}
-	default:
-		delete(b.Targets, key)
+		return b
+	}
+	delete(b.Targets, key)
+	if n := len(b.Starts); how == Unsent && held && n > 0 {
+		b.Starts = b.Starts[:n-1] // whose does not matter: only their number and age do
 	}
 	return b
 }

@@ -8,6 +8,9 @@ import (
 // Explain says for a responder what went wrong and what to do. Whether the
 // capture is tried again stands in the record, not here: see Record.Explain.
 func (f *Failure) Explain() string {
+	if f.Local && f.Message != "" {
+		return f.Message
+	}
 	switch f.Kind {
 	case FailRateLimited:
 		return "Cloudflare limits how often captures may be started (429)."

@@ -45,6 +45,8 @@ type Failure struct {
 	RetryAfter time.Duration `json:"retry_after,omitempty"` // as the server asked; 0 when it did not
 	// Unsent: the request never left (DNS, connect, TLS, or it was not made).
 	Unsent bool `json:"unsent,omitempty"`
+	// Local: it came from a local inspector, and Message says all there is to say.
+	Local bool `json:"local,omitempty"`
 }
 
 func (f *Failure) Error() string {

@@ -55,6 +55,7 @@ type model struct {
 	jobs   []capture.Job
 
 	steps []step
+	kills []string
 	reps  []*replica
 }
 
@@ -186,6 +187,7 @@ func (m *model) spawn() *replica {
 
 // kill ends a process: at once, or as SIGTERM does.
 func (m *model) kill(r *replica, hard bool) {
+	m.kills = append(m.kills, fmt.Sprintf("%v %v", time.Since(m.start), hard))
 	r.dead.Store(hard)
 	r.cancel()
 }
@@ -232,6 +234,7 @@ func (m *model) run() {
 			m.reps = append(m.reps, m.reps[i])
 			m.reps[i] = m.spawn()
 		case 7:
+			time.Sleep(time.Duration(1 + m.rng.IntN(999))) // at a moment at which nothing else happens
 			off := m.offset.Add(int64(time.Duration(m.rng.IntN(240)-120) * time.Second))
 			m.steps = append(m.steps, step{time.Now(), time.Duration(off)})
 		default:
@@ -283,6 +286,7 @@ func (m *model) check() {
 		}
 	}
 	m.checkSpacing(ran)
+	defer m.explain()
 	var asked []time.Time // when requests left, which a slow network may delay
 	for _, r := range m.cf.Requests() {
 		if r.Profile() {
@@ -333,7 +337,7 @@ func (m *model) checkSpacing(ran []fakecf.Capture) {
 		byTarget[c.Target()] = append(byTarget[c.Target()], c)
 	}
 	for target, cs := range byTarget {
-		slices.SortFunc(cs, func(a, b fakecf.Capture) int { return a.At.Compare(b.At) })
+		slices.SortFunc(cs, func(a, b fakecf.Capture) int { return a.Asked.Compare(b.Asked) })
 		for i := 1; i < len(cs); i++ {
 			a, b := cs[i-1], cs[i]
 			gap := b.At.Sub(a.End)
@@ -352,4 +356,22 @@ func (m *model) overBudget(at []time.Time) bool {
 		}
 	}
 	return false
+}
+
+// explain logs what a failed schedule did.
+func (m *model) explain() {
+	if !m.t.Failed() {
+		return
+	}
+	for _, c := range m.cf.Captures() {
+		m.t.Logf("capture %d of %s: asked %v, %v to %v, %v, %s %d", c.N, c.Target(), c.Asked.Sub(m.start), c.At.Sub(m.start), c.End.Sub(m.start), c.Duration, c.Outcome, c.Status)
+	}
+	for _, j := range m.jobs {
+		r := m.w.record(j.ID)
+		m.t.Logf("job %s on %s: %s at %v, %v", j.ID, j.Target.Key(), r.State, r.StartedAt.Sub(m.start), m.w.story(j.ID))
+	}
+	m.t.Logf("killed at %v; %+v", m.kills, m.limits)
+	for _, s := range m.steps {
+		m.t.Logf("clock %v from %v", s.offset, s.at.Sub(m.start))
+	}
 }
