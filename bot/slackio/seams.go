@@ -3,29 +3,27 @@ package slackio
 import (
 	"context"
 	"io"
-
 	"time"
 
 	"github.com/snapflame/snapflame/bot"
 )
 
 // Queue gives the posts owed to Slack, oldest first. It holds one post per
-// key, the newest. Next waits until there is one; its error is ctx's, or one
-// worth trying again after a moment.
+// key, the newest, and never hands out two of one key at once. Next waits until
+// there is one; its error is ctx's, or one worth trying again after a moment.
 type Queue interface {
 	Next(ctx context.Context) (Delivery, error)
 }
 
-// Delivery is one post in this process's hands for a few seconds; Touch makes
-// it a few more. The sender holds up to Options.Hold deliveries at once and
-// touches each every second.
+// Delivery is one post in this process's hands until Ack or Later; the queue
+// keeps it alive meanwhile. The sender holds up to SenderOptions.Hold at once.
 type Delivery interface {
 	Post() bot.Post
 	// Ack removes this revision of the post. A newer one of the same key stays.
 	Ack(ctx context.Context) error
-	// Later gives the post back, to be delivered again at or after the delay.
+	// Later gives the post back, to be delivered again at or after the delay; a
+	// newer one of the same key at once.
 	Later(delay time.Duration) error
-	Touch() error
 }
 
 // Ledger keeps where each post stands in Slack. Errors are capture.ErrNotFound
