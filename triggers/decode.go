@@ -164,6 +164,8 @@ type part struct {
 	index int
 	data  []byte
 	marks marks
+	spots *spots // of the scanner: good until it goes on
+	base  int32  // what the spots are ahead of data
 	shape Shape
 	fault *DecodeError
 }
@@ -188,7 +190,7 @@ func (d *decoder) part(events []Event, p part) (_ []Event, fault *DecodeError) {
 	var err error
 	switch p.shape {
 	case ShapeTail:
-		events, err = decodeTail(events, p.data)
+		events, err = decodeTail(events, &p)
 	case ShapeLogpush:
 		events, err = decodeLogpush(events, p.data)
 	case ShapeWorkersLogs:

@@ -223,12 +223,11 @@ func TestIndexCurve(t *testing.T) {
 	}
 	ask := []int{1, 2, 3, 5, 8, 10, 12, 15, 20, 30, 45, 60}
 	var b strings.Builder
-	before := heapNow()
 	w := newWorld(1, 4, 250_000, 20_000, 1)
-	world := heapNow() - before
 	got := w.episodes(20, 60, 60, ask)
-	w.delayed = nil
-	size := heapNow() - before - world
+	with := heapNow()
+	w.index = nil
+	size := with - heapNow()
 	fmt.Fprintf(&b, "Hot-object index: who was overloaded, asked with the callers' records only.\n")
 	fmt.Fprintf(&b, "1,000,000 objects in 4 namespaces, Zipf 1.07, 20,000 requests/s, healthy load lines of all objects 0 to 2 s late,\n")
 	fmt.Fprintf(&b, "healthy objects use up to 60 %% of a thread; one overloaded object in each namespace at once, 20 times.\n")

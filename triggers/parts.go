@@ -48,24 +48,22 @@ func (p *parter) give(one part) {
 // top scans one top-level value and gives its parts. It returns -1, having
 // given nothing, when the value is damaged.
 func (p *parter) top(s *scanner, i int, data []byte) int {
-	s.marks = 0
 	if data[i] != '[' {
-		end := s.value(i, 0)
+		end := s.record(i)
 		if end >= 0 {
-			p.give(classed(data[i:end], s.marks))
+			p.give(p.classed(s, i, end))
 		}
 		return end
 	}
 	// The array is scanned as a whole first: its elements are events only if
 	// it is one.
-	end := s.value(i, 0)
+	end := s.value(i, 0, elsewhere)
 	if end < 0 {
 		return -1
 	}
 	for j := s.space(i + 1); data[j] != ']'; {
-		s.marks = 0
-		to := s.value(j, 0)
-		p.give(classed(data[j:to], s.marks))
+		to := s.record(j)
+		p.give(p.classed(s, j, to))
 		if j = s.space(to); data[j] == ',' {
 			j = s.space(j + 1)
 		}
@@ -73,11 +71,12 @@ func (p *parter) top(s *scanner, i int, data []byte) int {
 	return end
 }
 
-// classed tells the shape of one valid JSON value.
-func classed(data []byte, m marks) part {
-	p := part{data: data, marks: m}
+// classed tells the shape of the valid JSON value that was just scanned.
+func (*parter) classed(s *scanner, from, to int) part {
+	data := s.data[from:to]
+	p := part{data: data, marks: s.marks, spots: &s.spots, base: int32(from)} //nolint:gosec // a message is at most MaxMessage long
 	if data[0] == '{' {
-		p.shape = m.shape()
+		p.shape = s.marks.shape()
 	}
 	if p.shape == "" {
 		p.fault = &DecodeError{Reason: DecodeShape, Data: data, Detail: "is " + kindOf(data) + "; expected a TraceItem, a Workers Logs event, a workers_trace_events record, OTLP/JSON or a notification"}
@@ -151,7 +150,7 @@ func anyWhole(rest []byte) bool {
 			continue
 		}
 		s := scanner{data: line}
-		if end := s.value(0, 0); end == len(line) && len(line) > 2 {
+		if end := s.value(0, 0, elsewhere); end == len(line) && len(line) > 2 {
 			return true
 		}
 	}

@@ -3,8 +3,9 @@ package triggers
 // scan.go checks and frames JSON in one pass, before anything is decoded. A
 // decoder is only ever given text that is known to be valid JSON no deeper than
 // maxDepth, so that two decoders cannot disagree about a damaged message, and
-// nesting cannot exhaust a stack. It is a validator, not a decoder: it builds
-// nothing and allocates nothing.
+// nesting cannot exhaust a stack. It builds nothing and allocates nothing; it
+// notes where the fields of a TraceItem stand, so that the most common shape is
+// not walked twice.
 
 // maxDepth is how deep a message may nest. A TraceItem needs about 12 levels;
 // the rest is for structured log lines.
@@ -27,6 +28,7 @@ type scanner struct {
 	fault scanFault
 	at    int // where the fault is
 	marks marks
+	spots spots
 }
 
 func (s *scanner) fail(f scanFault, at int) int {
@@ -50,7 +52,8 @@ func (s *scanner) space(i int) int {
 }
 
 // value scans the value that starts at i and returns the index behind it, or -1.
-func (s *scanner) value(i, depth int) int {
+// in is where it stands.
+func (s *scanner) value(i, depth int, in place) int {
 	if i >= len(s.data) {
 		return s.fail(scanTruncated, i)
 	}
@@ -58,7 +61,7 @@ func (s *scanner) value(i, depth int) int {
 	case c == '"':
 		return s.str(i)
 	case c == '{':
-		return s.object(i, depth+1)
+		return s.object(i, depth+1, in)
 	case c == '[':
 		return s.array(i, depth+1)
 	case c == 't':
@@ -74,7 +77,7 @@ func (s *scanner) value(i, depth int) int {
 	}
 }
 
-func (s *scanner) object(i, depth int) int {
+func (s *scanner) object(i, depth int, in place) int {
 	if depth > maxDepth {
 		return s.fail(scanTooDeep, i)
 	}
@@ -90,16 +93,19 @@ func (s *scanner) object(i, depth int) int {
 		if i = s.str(i); i < 0 {
 			return -1
 		}
-		if depth == 1 {
-			s.marks |= markOf(s.data[key+1 : i-1])
+		at, next := nowhere, elsewhere
+		if in != elsewhere {
+			at, next = s.meet(in, s.data[key+1:i-1])
 		}
 		i = s.space(i)
 		if i >= len(s.data) || s.data[i] != ':' {
 			return s.fail(scanSyntax, i)
 		}
-		if i = s.value(s.space(i+1), depth); i < 0 {
+		from := s.space(i + 1)
+		if i = s.value(from, depth, next); i < 0 {
 			return -1
 		}
+		s.spots[at] = spot{int32(from), int32(i)} //nolint:gosec // a message is at most MaxMessage long
 		i = s.space(i)
 		if i >= len(s.data) {
 			return s.fail(scanTruncated, i)
@@ -124,7 +130,7 @@ func (s *scanner) array(i, depth int) int {
 		return i + 1
 	}
 	for {
-		if i = s.value(i, depth); i < 0 {
+		if i = s.value(i, depth, elsewhere); i < 0 {
 			return -1
 		}
 		i = s.space(i)

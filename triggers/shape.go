@@ -39,63 +39,6 @@ const (
 	pushMarks = markPushOutc | markPushScript | markPushTime | markPushType | markPushMore
 )
 
-// markOf reads a key as it stands in the text. A key written with escapes is
-// not recognised: no sender escapes ASCII.
-func markOf(key []byte) marks {
-	switch string(key) {
-	case "outcome":
-		return markTailOutc
-	case "scriptName":
-		return markTailScript
-	case "executionModel":
-		return markTailModel
-	case "exceptions":
-		return markTailFail
-	case "logs":
-		return markTailLogs
-	case "eventTimestamp":
-		return markTailTime
-	case "event":
-		return markTailEvent
-	case "cpuTime":
-		return markTailCPU
-	case "wallTime":
-		return markTailWall
-	case "durableObjectId":
-		return markTailMore | markObject
-	case "truncated", "diagnosticsChannelEvents", "entrypoint":
-		return markTailMore
-	case "Outcome":
-		return markPushOutc
-	case "ScriptName":
-		return markPushScript
-	case "EventTimestampMs":
-		return markPushTime
-	case "EventType":
-		return markPushType
-	case "CPUTimeMs", "WallTimeMs", "Exceptions", "Logs":
-		return markPushMore
-	case "$workers":
-		return markWorkers
-	case "$metadata":
-		return markMetadata
-	case "resourceLogs":
-		return markLogs
-	case "resourceSpans":
-		return markSpans
-	case "alert_type", "policy_id", "policy_name":
-		return markAlert
-	case "text":
-		return markText
-	case "name", "data", "ts":
-		return markHook
-	case "snapflame":
-		return markLoad
-	default:
-		return markOther
-	}
-}
-
 // shape names the shape that the keys stand for; empty when they are of none.
 // A record needs two of a shape's keys: {"outcome":"ok"} alone is nobody's.
 func (m marks) shape() Shape {

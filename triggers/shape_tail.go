@@ -2,84 +2,198 @@ package triggers
 
 import (
 	"fmt"
+	"math"
+	"strconv"
+	"strings"
 
-	"github.com/goccy/go-json"
+	"github.com/tidwall/gjson"
 )
 
-// wireTail is a TraceItem of a Tail Worker (@cloudflare/workers-types).
-type wireTail struct {
-	ScriptName        string          `json:"scriptName"`
-	ScriptVersion     wireVersion     `json:"scriptVersion"`
-	ScriptTags        json.RawMessage `json:"scriptTags"`
-	DispatchNamespace string          `json:"dispatchNamespace"`
-	Entrypoint        string          `json:"entrypoint"`
-	DurableObjectID   string          `json:"durableObjectId"`
-	ExecutionModel    string          `json:"executionModel"`
-	Outcome           string          `json:"outcome"`
-	Truncated         bool            `json:"truncated"`
-	CPUTime           float64         `json:"cpuTime"`
-	WallTime          float64         `json:"wallTime"`
-	EventTimestamp    float64         `json:"eventTimestamp"`
-	Event             json.RawMessage `json:"event"`
-	Exceptions        json.RawMessage `json:"exceptions"`
-	Logs              json.RawMessage `json:"logs"`
-}
-
-type wireVersion struct {
-	ID string `json:"id"`
-}
-
-func decodeTail(events []Event, data []byte) ([]Event, error) {
-	var w wireTail
-	if err := json.Unmarshal(data, &w); err != nil {
-		return events, fmt.Errorf("a field is not as expected: %w", err)
-	}
+// decodeTail reads a TraceItem of a Tail Worker (@cloudflare/workers-types),
+// whose fields the scanner has noted.
+func decodeTail(events []Event, p *part) ([]Event, error) {
+	r := reader{s: string(p.data), spots: p.spots, base: p.base}
 	e := Event{
-		Shape: ShapeTail, Script: w.ScriptName, DispatchNamespace: w.DispatchNamespace,
-		Entrypoint: w.Entrypoint, ObjectID: w.DurableObjectID, VersionID: w.ScriptVersion.ID,
-		ExecutionModel: w.ExecutionModel, Outcome: w.Outcome, Truncated: w.Truncated,
-		Time: millis(w.EventTimestamp), CPU: span(w.CPUTime), Wall: span(w.WallTime), Size: -1,
+		Shape: ShapeTail, Size: -1,
+		Script: r.must(atScript, "scriptName"), Outcome: r.must(atOutcome, "outcome"),
+		DispatchNamespace: r.must(atDispatch, "dispatchNamespace"), Entrypoint: r.must(atEntrypoint, "entrypoint"),
+		ObjectID: r.must(atObject, "durableObjectId"), ExecutionModel: r.must(atModel, "executionModel"),
+		VersionID: r.text(atVersion), Truncated: r.raw(atTruncated) == "true",
+		CPU: span(r.number(atCPU)), Wall: span(r.number(atWall)), Time: millis(r.number(atTime)),
 	}
-	tagsOf(&e, w.ScriptTags)
-	decodeEvent(w.Event, &e)
-	decodeTexts(&e, w.Exceptions, w.Logs)
+	if r.bad != "" {
+		return events, r.bad
+	}
+	r.about(&e)
+	if tags := r.raw(atTags); len(tags) > 2 {
+		tagsOf(&e, gjson.Parse(tags))
+	}
+	r.texts(&e)
 	return append(events, e), nil
 }
 
-// wireLogpush is a record of Logpush's dataset workers_trace_events. It has no
-// object id and no execution model: the entrypoint is all it says of a class.
-type wireLogpush struct {
-	ScriptName        string          `json:"ScriptName"`
-	ScriptVersion     wireVersion     `json:"ScriptVersion"`
-	ScriptTags        json.RawMessage `json:"ScriptTags"`
-	DispatchNamespace string          `json:"DispatchNamespace"`
-	Entrypoint        string          `json:"Entrypoint"`
-	EventType         string          `json:"EventType"`
-	Outcome           string          `json:"Outcome"`
-	CPUTimeMs         float64         `json:"CPUTimeMs"`
-	WallTimeMs        float64         `json:"WallTimeMs"`
-	EventTimestampMs  float64         `json:"EventTimestampMs"`
-	Event             json.RawMessage `json:"Event"`
-	Exceptions        json.RawMessage `json:"Exceptions"`
-	Logs              json.RawMessage `json:"Logs"`
+// reader reads what the scanner has noted, from one copy of the record.
+type reader struct {
+	s     string
+	spots *spots
+	base  int32
+	bad   field
 }
 
+// raw is a value as it stands in the text; empty when there is none.
+func (r *reader) raw(at int) string {
+	v := r.spots[at]
+	if v.to == 0 {
+		return ""
+	}
+	return r.s[v.from-r.base : v.to-r.base]
+}
+
+// text is a string value, or nothing.
+func (r *reader) text(at int) string {
+	raw := r.raw(at)
+	if len(raw) < 2 || raw[0] != '"' {
+		return ""
+	}
+	if strings.IndexByte(raw, '\\') >= 0 {
+		return gjson.Parse(raw).Str
+	}
+	return raw[1 : len(raw)-1]
+}
+
+// must is a string value that may be null or missing, but nothing else.
+func (r *reader) must(at int, name string) string {
+	raw := r.raw(at)
+	if raw != "" && raw[0] != '"' && raw != "null" && r.bad == "" {
+		r.bad = field(name)
+	}
+	return r.text(at)
+}
+
+func (r *reader) number(at int) float64 {
+	raw := r.raw(at)
+	if raw == "" || raw[0] != '-' && !isDigit(raw[0]) {
+		return 0
+	}
+	n, err := strconv.ParseFloat(raw, 64)
+	if err != nil && math.IsInf(n, -1) {
+		return 0
+	}
+	return n
+}
+
+// has says whether a value is there and is not null.
+func (r *reader) has(at int) bool { raw := r.raw(at); return raw != "" && raw != "null" }
+
+// about reads what the invocation was about.
+func (r *reader) about(e *Event) {
+	e.Status = status(r.number(atStatus))
+	e.RayID = orText(r.text(atRayID), r.text(atRay))
+	switch {
+	case r.has(atURL) || r.has(atMethod):
+		e.Trigger, e.Method, e.Route = "fetch", r.text(atMethod), routeOf(r.text(atURL))
+		e.Colo, e.RequestID = r.text(atColo), r.text(atRequestID)
+		if n, err := strconv.ParseInt(strings.Trim(r.raw(atLength), `"`), 10, 64); err == nil && n >= 0 {
+			e.Size = n
+		}
+	case r.has(atRPC):
+		e.Trigger, e.Route = "rpc", r.text(atRPC)
+	case r.has(atCron):
+		e.Trigger, e.Route = "scheduled", r.text(atCron)
+	case r.has(atQueue):
+		e.Trigger, e.Route = "queue", r.text(atQueue)
+	case r.has(atMail):
+		e.Trigger = "email"
+	case r.has(atConsumed):
+		e.Trigger = "tail"
+	case r.has(atSocket):
+		e.Trigger = "websocket"
+	case r.has(atScheduled):
+		e.Trigger = "alarm"
+	case r.has(atReason):
+		e.Trigger = "hibernate"
+	}
+}
+
+func (r *reader) texts(e *Event) {
+	var exceptions, logs gjson.Result
+	if raw := r.raw(atExceptions); len(raw) > 2 {
+		exceptions = gjson.Parse(raw)
+	}
+	if raw := r.raw(atLogs); len(raw) > 2 {
+		logs = gjson.Parse(raw)
+	}
+	decodeTexts(e, exceptions, logs)
+}
+
+// field is the name of the first field that is not what it has to be.
+type field string
+
+func (f field) Error() string { return fmt.Sprintf("%s is not a string", string(f)) }
+
+// str takes a string or null.
+func (f *field) str(to *string, name string, v gjson.Result) {
+	switch v.Type {
+	case gjson.String:
+		*to = v.Str
+	case gjson.Null:
+		*to = ""
+	default:
+		if *f == "" {
+			*f = field(name)
+		}
+	}
+}
+
+// decodeLogpush reads a record of Logpush's dataset workers_trace_events. It
+// has no object id and no execution model: the entrypoint is all it says of a
+// class. Cloudflare's documents write the sub-objects in both cases.
 func decodeLogpush(events []Event, data []byte) ([]Event, error) {
-	var w wireLogpush
-	if err := json.Unmarshal(data, &w); err != nil {
-		return events, fmt.Errorf("a field is not as expected: %w", err)
+	e := Event{Shape: ShapeLogpush, Size: -1}
+	var exceptions, logs gjson.Result
+	var kind string
+	var bad field
+	gjson.ParseBytes(data).ForEach(func(key, v gjson.Result) bool {
+		switch k := key.Str; {
+		case fold(k, "scriptname"):
+			bad.str(&e.Script, "ScriptName", v)
+		case fold(k, "scriptversion"):
+			e.VersionID = text(v.Get("ID"))
+			if e.VersionID == "" {
+				e.VersionID = text(v.Get("id"))
+			}
+		case fold(k, "scripttags"):
+			tagsOf(&e, v)
+		case fold(k, "dispatchnamespace"):
+			bad.str(&e.DispatchNamespace, "DispatchNamespace", v)
+		case fold(k, "entrypoint"):
+			bad.str(&e.Entrypoint, "Entrypoint", v)
+		case fold(k, "eventtype"):
+			kind = text(v)
+		case fold(k, "outcome"):
+			bad.str(&e.Outcome, "Outcome", v)
+		case fold(k, "cputimems"):
+			e.CPU = span(v.Num)
+		case fold(k, "walltimems"):
+			e.Wall = span(v.Num)
+		case fold(k, "eventtimestampms"):
+			e.Time = millis(v.Num)
+		case fold(k, "event"):
+			e.about(v)
+		case fold(k, "exceptions"):
+			exceptions = v
+		case fold(k, "logs"):
+			logs = v
+		}
+		return true
+	})
+	if bad != "" {
+		return events, bad
 	}
-	e := Event{
-		Shape: ShapeLogpush, Script: w.ScriptName, DispatchNamespace: w.DispatchNamespace,
-		Entrypoint: w.Entrypoint, VersionID: w.ScriptVersion.ID, Outcome: w.Outcome,
-		Time: millis(w.EventTimestampMs), CPU: span(w.CPUTimeMs), Wall: span(w.WallTimeMs), Size: -1,
-	}
-	tagsOf(&e, w.ScriptTags)
-	decodeEvent(w.Event, &e)
-	if t := trigger(w.EventType); t != "" {
+	if t := trigger(kind); t != "" {
 		e.Trigger = t
 	}
-	decodeTexts(&e, w.Exceptions, w.Logs)
+	decodeTexts(&e, exceptions, logs)
 	return append(events, e), nil
 }
 
@@ -99,35 +213,44 @@ func trigger(eventType string) string {
 	}
 }
 
-// wireLoad is the load line of snapflame's own Tail Worker.
-type wireLoad struct {
-	Snapflame       string  `json:"snapflame"`
-	ScriptName      string  `json:"scriptName"`
-	ScriptVersion   string  `json:"scriptVersion"`
-	Entrypoint      string  `json:"entrypoint"`
-	DurableObjectID string  `json:"durableObjectId"`
-	CPUMs           float64 `json:"cpuMs"`
-	WallMs          float64 `json:"wallMs"`
-	Count           float64 `json:"count"`
-	Errors          float64 `json:"errors"`
-	From            float64 `json:"from"`
-	To              float64 `json:"to"`
-}
-
+// decodeLoad reads the load line of snapflame's own Tail Worker.
 func decodeLoad(events []Event, data []byte) ([]Event, error) {
-	var w wireLoad
-	if err := json.Unmarshal(data, &w); err != nil {
-		return events, fmt.Errorf("a field is not as expected: %w", err)
-	}
-	if w.Snapflame != "load" {
-		return events, fmt.Errorf(`"snapflame" is %q; only "load" lines are known`, clip(w.Snapflame, 40))
-	}
+	e := Event{Shape: ShapeLoad, ExecutionModel: "durableObject", Outcome: "ok", Size: -1, Count: 1}
 	const most = 1e9
-	count := int64(min(max(w.Count, 1), most))
-	return append(events, Event{
-		Shape: ShapeLoad, Script: w.ScriptName, Entrypoint: w.Entrypoint, ObjectID: w.DurableObjectID,
-		VersionID: w.ScriptVersion, ExecutionModel: "durableObject", Outcome: "ok",
-		Time: millis(w.To), CPU: span(w.CPUMs), Wall: span(w.WallMs), Size: -1,
-		Count: count, Errors: min(int64(max(w.Errors, 0)), count),
-	}), nil
+	var bad field
+	var kind string
+	failed := 0.0
+	gjson.ParseBytes(data).ForEach(func(key, v gjson.Result) bool {
+		switch key.Str {
+		case "snapflame":
+			kind = v.String()
+		case "scriptName":
+			bad.str(&e.Script, "scriptName", v)
+		case "scriptVersion":
+			bad.str(&e.VersionID, "scriptVersion", v)
+		case "entrypoint":
+			bad.str(&e.Entrypoint, "entrypoint", v)
+		case "durableObjectId":
+			bad.str(&e.ObjectID, "durableObjectId", v)
+		case "cpuMs":
+			e.CPU = span(v.Num)
+		case "wallMs":
+			e.Wall = span(v.Num)
+		case "count":
+			e.Count = int64(min(max(v.Num, 1), most))
+		case "errors":
+			failed = v.Num
+		case "to":
+			e.Time = millis(v.Num)
+		}
+		return true
+	})
+	switch {
+	case kind != "load":
+		return events, fmt.Errorf(`"snapflame" is %q; only "load" lines are known`, clip(kind, 40))
+	case bad != "":
+		return events, bad
+	}
+	e.Errors = int64(min(max(failed, 0), float64(e.Count)))
+	return append(events, e), nil
 }

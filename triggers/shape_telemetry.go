@@ -1,134 +1,153 @@
 package triggers
 
 import (
-	"fmt"
 	"strings"
 
-	"github.com/goccy/go-json"
 	"github.com/tidwall/gjson"
 )
 
-// wireTelemetry is an event of Workers Observability (telemetry/query and live
-// tail): the record of an invocation, or one of its console lines.
-type wireTelemetry struct {
-	Timestamp float64         `json:"timestamp"`
-	Source    json.RawMessage `json:"source"`
-	Metadata  struct {
-		Error     string `json:"error"`
-		Message   string `json:"message"`
-		Type      string `json:"type"`
-		Service   string `json:"service"`
-		RequestID string `json:"requestId"`
-		RayID     string `json:"rayId"`
-		URL       string `json:"url"`
-	} `json:"$metadata"`
-	Workers struct {
-		EventType         string          `json:"eventType"`
-		ScriptName        string          `json:"scriptName"`
-		ScriptVersion     wireVersion     `json:"scriptVersion"`
-		ScriptTags        json.RawMessage `json:"scriptTags"`
-		DispatchNamespace string          `json:"dispatchNamespace"`
-		Entrypoint        string          `json:"entrypoint"`
-		DurableObjectID   string          `json:"durableObjectId"`
-		ExecutionModel    string          `json:"executionModel"`
-		Outcome           string          `json:"outcome"`
-		Truncated         bool            `json:"truncated"`
-		CPUTimeMs         float64         `json:"cpuTimeMs"`
-		WallTimeMs        float64         `json:"wallTimeMs"`
-		RequestID         string          `json:"requestId"`
-		Event             json.RawMessage `json:"event"`
-	} `json:"$workers"`
+// metadata is what of $metadata is used.
+type metadata struct {
+	err, message, kind, service, requestID, rayID, url string
 }
 
+// decodeTelemetry reads an event of Workers Observability (telemetry/query and
+// live tail): the record of an invocation, or one of its console lines.
 func decodeTelemetry(events []Event, data []byte) ([]Event, error) {
-	var w wireTelemetry
-	if err := json.Unmarshal(data, &w); err != nil {
-		return events, fmt.Errorf("a field is not as expected: %w", err)
-	}
-	e := Event{
-		Shape: ShapeWorkersLogs, Script: w.Workers.ScriptName, DispatchNamespace: w.Workers.DispatchNamespace,
-		Entrypoint: w.Workers.Entrypoint, ObjectID: w.Workers.DurableObjectID, VersionID: w.Workers.ScriptVersion.ID,
-		ExecutionModel: w.Workers.ExecutionModel, Outcome: w.Workers.Outcome, Truncated: w.Workers.Truncated,
-		Time: millis(w.Timestamp), CPU: span(w.Workers.CPUTimeMs), Wall: span(w.Workers.WallTimeMs), Size: -1,
-	}
-	if e.Script == "" {
-		e.Script = w.Metadata.Service
-	}
-	tagsOf(&e, w.Workers.ScriptTags)
-	decodeEvent(w.Workers.Event, &e)
-	if t := trigger(w.Workers.EventType); t != "" {
-		e.Trigger = t
-	}
-	if e.Route == "" && w.Metadata.URL != "" {
-		e.Route = routeOf(w.Metadata.URL)
-	}
-	for _, id := range []string{w.Workers.RequestID, w.Metadata.RequestID} {
-		if e.RequestID == "" {
-			e.RequestID = id
+	e := Event{Shape: ShapeWorkersLogs, Size: -1}
+	var source gjson.Result
+	var m metadata
+	var kind string
+	var bad field
+	gjson.ParseBytes(data).ForEach(func(key, v gjson.Result) bool {
+		switch key.Str {
+		case "timestamp":
+			e.Time = millis(v.Num)
+		case "source":
+			source = v
+		case "$metadata":
+			v.ForEach(func(key, v gjson.Result) bool {
+				m.take(key.Str, v)
+				return true
+			})
+		case "$workers":
+			v.ForEach(func(key, v gjson.Result) bool {
+				if key.Str == "eventType" {
+					kind = trigger(text(v))
+				} else {
+					e.workers(key.Str, v, &bad)
+				}
+				return true
+			})
 		}
+		return true
+	})
+	if bad != "" {
+		return events, bad
 	}
-	if w.Metadata.RayID != "" {
-		e.RayID = w.Metadata.RayID
+	e.Script = orText(e.Script, m.service)
+	e.Trigger = orText(kind, e.Trigger)
+	if e.Route == "" && m.url != "" {
+		e.Route = routeOf(m.url)
 	}
-	telemetryTexts(&e, &w)
+	e.RequestID = orText(e.RequestID, m.requestID)
+	e.RayID = orText(m.rayID, e.RayID)
+	telemetryTexts(&e, source, &m)
 	return append(events, e), nil
+}
+
+// take reads one field of $metadata.
+func (m *metadata) take(key string, v gjson.Result) {
+	switch key {
+	case "error":
+		m.err = text(v)
+	case "message":
+		m.message = text(v)
+	case "type":
+		m.kind = text(v)
+	case "service":
+		m.service = text(v)
+	case "requestId":
+		m.requestID = text(v)
+	case "rayId":
+		m.rayID = text(v)
+	case "url":
+		m.url = text(v)
+	}
+}
+
+// workers reads one field of $workers.
+func (e *Event) workers(key string, v gjson.Result, bad *field) {
+	switch key {
+	case "scriptName":
+		bad.str(&e.Script, "$workers.scriptName", v)
+	case "scriptVersion":
+		e.VersionID = text(v.Get("id"))
+	case "scriptTags":
+		tagsOf(e, v)
+	case "dispatchNamespace":
+		e.DispatchNamespace = text(v)
+	case "entrypoint":
+		e.Entrypoint = text(v)
+	case "durableObjectId":
+		bad.str(&e.ObjectID, "$workers.durableObjectId", v)
+	case "executionModel":
+		e.ExecutionModel = text(v)
+	case "outcome":
+		bad.str(&e.Outcome, "$workers.outcome", v)
+	case "truncated":
+		e.Truncated = v.Type == gjson.True
+	case "cpuTimeMs":
+		e.CPU = span(v.Num)
+	case "wallTimeMs":
+		e.Wall = span(v.Num)
+	case "requestId":
+		e.RequestID = text(v)
+	case "event":
+		e.about(v)
+	}
 }
 
 // telemetryTexts: $metadata.error is the error of the invocation unless the
 // event is a console line; what was logged stands in source. The fingerprints
 // of $metadata are hashes, so no ids are looked for there.
-func telemetryTexts(e *Event, w *wireTelemetry) {
-	source, stack := "", ""
-	if len(w.Source) > 0 && w.Source[0] != 'n' {
-		source = flat(w.Source)
-		g := gjson.ParseBytes(w.Source)
-		for _, path := range []string{"stack", "exception.stack", "error.stack"} {
-			if s := g.Get(path); s.Type == gjson.String && stack == "" {
-				stack = s.String()
-			}
-		}
+func telemetryTexts(e *Event, source gjson.Result, m *metadata) {
+	line, stack := "", ""
+	if source.Type == gjson.String || source.Type == gjson.JSON {
+		line = flat(source)
+		stack = first(source, "stack", "exception.stack", "error.stack")
 	}
-	if w.Metadata.Error != "" && w.Metadata.Type != "cf-worker-log" {
-		e.Texts = append(e.Texts, newText(TextException, "", w.Metadata.Error, stack))
+	if m.err != "" && m.kind != "cf-worker-log" {
+		e.Texts = append(e.Texts, newText(TextException, "", m.err, stack))
 	}
-	if source != "" {
-		e.Texts = append(e.Texts, newText(TextLog, "", source, stack))
+	if line != "" {
+		e.Texts = append(e.Texts, newText(TextLog, "", line, stack))
 	}
-	for _, m := range []string{w.Metadata.Error, w.Metadata.Message} {
-		if m == "" || strings.Contains(source, m) || len(e.Texts) > 0 && e.Texts[0].Message == m {
+	for _, s := range []string{m.err, m.message} {
+		if s == "" || strings.Contains(line, s) || len(e.Texts) > 0 && e.Texts[0].Message == s {
 			continue
 		}
-		e.Texts = append(e.Texts, newText(TextLog, "", m, ""))
+		e.Texts = append(e.Texts, newText(TextLog, "", s, ""))
 	}
 }
 
 // decodeWebhook reads a notification: of Workers Issues, whose data Cloudflare
 // does not document, or of an alert, which names no Worker.
 func decodeWebhook(events []Event, data []byte) ([]Event, error) {
-	var w struct {
-		Name    string          `json:"name"`
-		Text    string          `json:"text"`
-		Data    json.RawMessage `json:"data"`
-		TS      float64         `json:"ts"`
-		Policy  string          `json:"policy_name"`
-		Event   string          `json:"alert_event"`
-		Type    string          `json:"alert_type"`
-		Episode string          `json:"alert_correlation_id"`
-	}
-	if err := json.Unmarshal(data, &w); err != nil {
-		return events, fmt.Errorf("a field is not as expected: %w", err)
-	}
+	g := gjson.ParseBytes(data)
 	e := Event{
-		Shape: ShapeWebhook, Time: millis(w.TS * 1000), Trigger: w.Type, RequestID: w.Episode, Size: -1,
-		Ended: strings.HasSuffix(w.Event, "_END"),
+		Shape: ShapeWebhook, Time: millis(g.Get("ts").Num * 1000), Trigger: first(g, "alert_type"),
+		RequestID: first(g, "alert_correlation_id"), Size: -1, Ended: strings.HasSuffix(first(g, "alert_event"), "_END"),
 	}
-	e.Texts = append(e.Texts, newText(TextLog, w.Name, w.Text, ""))
-	if len(w.Data) > 2 && w.Data[0] == '{' {
-		g := gjson.ParseBytes(w.Data)
-		e.Script = first(g, "scriptName", "script_name", "script", "worker", "worker_name", "service")
-		e.VersionID = first(g, "scriptVersion.id", "script_version", "version_id", "versionId")
-		e.Environment = first(g, "environment")
-		e.Texts = append(e.Texts, newText(TextLog, "", flat(w.Data), first(g, "stack")))
+	if t := g.Get("text"); t.Exists() && t.Type != gjson.String && t.Type != gjson.Null {
+		return events, field("text")
+	}
+	e.Texts = append(e.Texts, newText(TextLog, first(g, "name"), first(g, "text"), ""))
+	if d := g.Get("data"); d.IsObject() && len(d.Raw) > 2 {
+		e.Script = first(d, "scriptName", "script_name", "script", "worker", "worker_name", "service")
+		e.VersionID = first(d, "scriptVersion.id", "script_version", "version_id", "versionId")
+		e.Environment = first(d, "environment")
+		e.Texts = append(e.Texts, newText(TextLog, "", flat(d), first(d, "stack")))
 	}
 	return append(events, e), nil
 }

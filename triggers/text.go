@@ -20,13 +20,13 @@ type flattener struct {
 	leaves int
 }
 
-// flat renders one raw JSON value.
-func flat(raw []byte) string {
-	v := gjson.ParseBytes(raw)
+// flat renders one JSON value.
+func flat(v gjson.Result) string {
 	if v.Type == gjson.String {
-		return clip(v.String(), maxText)
+		return clip(v.Str, maxText)
 	}
 	var f flattener
+	f.b.Grow(min(len(v.Raw), maxText))
 	f.value("", v)
 	return clip(f.b.String(), maxText)
 }
@@ -37,22 +37,30 @@ func (f *flattener) value(key string, v gjson.Result) {
 	if f.full() {
 		return
 	}
-	if v.IsArray() || v.IsObject() {
-		if key != "" && v.IsObject() {
+	if v.Type == gjson.JSON {
+		object := v.IsObject()
+		if key != "" && object {
 			// A key can hold the id itself: {"<64 hex>": {…}}.
 			f.put(key, "")
 		}
 		v.ForEach(func(k, item gjson.Result) bool {
 			name := key
-			if v.IsObject() {
-				name = k.String()
+			if object {
+				name = k.Str
 			}
 			f.value(name, item)
 			return !f.full()
 		})
 		return
 	}
-	f.put(key, v.String())
+	switch v.Type {
+	case gjson.String:
+		f.put(key, v.Str)
+	case gjson.Null:
+		f.put(key, "")
+	default:
+		f.put(key, v.Raw)
+	}
 }
 
 func (f *flattener) put(key, value string) {

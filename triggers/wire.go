@@ -6,160 +6,174 @@ import (
 	"strings"
 	"time"
 
-	"github.com/goccy/go-json"
 	"github.com/tidwall/gjson"
 )
 
-// wire.go has what the shapes share. Field names match without regard to case,
-// because Cloudflare's own documents write Logpush sub-objects both ways.
+// wire.go has what the shapes share. Names inside sub-objects match without
+// regard to case, because Cloudflare's own documents write Logpush's both ways.
+// gjson walks text that the scanner has found valid; its strings are parts of
+// one copy of the message, so that reading a record costs one allocation.
 
-// wireException is an entry of exceptions[].
-type wireException struct {
-	Name        string  `json:"name"`
-	Message     string  `json:"message"`
-	Stack       string  `json:"stack"`
-	Timestamp   float64 `json:"timestamp"`
-	TimestampMs float64 `json:"timestampMs"`
-}
-
-// wireLog is an entry of logs[].
-type wireLog struct {
-	Level       string          `json:"level"`
-	Message     json.RawMessage `json:"message"`
-	ErrorInfo   json.RawMessage `json:"errorInfo"`
-	Timestamp   float64         `json:"timestamp"`
-	TimestampMs float64         `json:"timestampMs"`
-}
-
-// wireEvent is the event object: what the invocation was about.
-type wireEvent struct {
-	Request *struct {
-		Method  string `json:"method"`
-		URL     string `json:"url"`
-		Headers struct {
-			ContentLength string `json:"content-length"`
-			Ray           string `json:"cf-ray"`
-		} `json:"headers"`
-		CF *struct {
-			Colo string `json:"colo"`
-		} `json:"cf"`
-		ID string `json:"requestId"`
-	} `json:"request"`
-	Response *struct {
-		Status float64 `json:"status"`
-	} `json:"response"`
-	RPCMethod string          `json:"rpcMethod"`
-	RayID     string          `json:"rayId"`
-	Cron      string          `json:"cron"`
-	Scheduled json.RawMessage `json:"scheduledTime"`
-	Queue     string          `json:"queue"`
-	MailFrom  string          `json:"mailFrom"`
-	Consumed  json.RawMessage `json:"consumedEvents"`
-	WebSocket json.RawMessage `json:"getWebSocketEvent"`
-	Reason    string          `json:"reason"`
-}
-
-// fill copies an event object into e. A detail that is not as expected is
-// left out: it must not cost the event.
-func (w *wireEvent) fill(e *Event) {
-	if w.Request != nil {
-		e.Trigger = "fetch"
-		e.Method = w.Request.Method
-		e.Route = routeOf(w.Request.URL)
-		e.RayID = w.Request.Headers.Ray
-		if n, err := strconv.ParseInt(w.Request.Headers.ContentLength, 10, 64); err == nil && n >= 0 {
-			e.Size = n
-		}
-		if w.Request.CF != nil {
-			e.Colo = w.Request.CF.Colo
-		}
-		e.RequestID = w.Request.ID
-	}
-	if w.Response != nil {
-		e.Status = status(w.Response.Status)
-	}
-	if w.RayID != "" {
-		e.RayID = w.RayID
-	}
-	if e.Trigger != "" {
+// about reads the event object: what the invocation was about. A detail that is
+// not as expected is left out: it must not cost the event.
+func (e *Event) about(event gjson.Result) {
+	if !event.IsObject() {
 		return
 	}
-	switch {
-	case w.RPCMethod != "":
-		e.Trigger, e.Route = "rpc", w.RPCMethod
-	case w.Cron != "":
-		e.Trigger, e.Route = "scheduled", w.Cron
-	case w.Queue != "":
-		e.Trigger, e.Route = "queue", w.Queue
-	case w.MailFrom != "":
-		e.Trigger = "email"
-	case len(w.Consumed) > 0:
-		e.Trigger = "tail"
-	case len(w.WebSocket) > 0:
-		e.Trigger = "websocket"
-	case len(w.Scheduled) > 0:
-		e.Trigger = "alarm"
-	case w.Reason != "":
-		e.Trigger = "hibernate"
-	}
+	kind := ""
+	event.ForEach(func(key, v gjson.Result) bool {
+		switch k := key.Str; {
+		case fold(k, "request"):
+			kind = "fetch"
+			e.request(v)
+		case fold(k, "response"):
+			e.Status = status(v.Get("status").Num)
+		case fold(k, "rpcmethod"):
+			kind = about(kind, "rpc")
+			e.Route = orText(e.Route, text(v))
+		case fold(k, "cron"):
+			kind = "scheduled"
+			e.Route = orText(e.Route, text(v))
+		case fold(k, "scheduledtime"):
+			kind = about(kind, "alarm")
+		case fold(k, "queue"):
+			kind = about(kind, "queue")
+			e.Route = orText(e.Route, text(v))
+		case fold(k, "mailfrom"):
+			kind = about(kind, "email")
+		case fold(k, "consumedevents"):
+			kind = about(kind, "tail")
+		case fold(k, "getwebsocketevent"):
+			kind = about(kind, "websocket")
+		case fold(k, "rayid"):
+			e.RayID = text(v)
+		case fold(k, "reason"):
+			kind = about(kind, "hibernate")
+		}
+		return true
+	})
+	e.Trigger = kind
 }
 
-func decodeEvent(raw []byte, e *Event) {
-	if len(raw) == 0 || raw[0] != '{' {
-		return
+func about(known, kind string) string { return orText(known, kind) }
+
+func orText(s, other string) string {
+	if s == "" {
+		return other
 	}
-	var w wireEvent
-	// The error is not the sender's fault to answer for: what was read is kept.
-	_ = json.Unmarshal(raw, &w)
-	w.fill(e)
+	return s
+}
+
+func (e *Event) request(request gjson.Result) {
+	request.ForEach(func(key, v gjson.Result) bool {
+		switch k := key.Str; {
+		case fold(k, "method"):
+			e.Method = text(v)
+		case fold(k, "url"):
+			e.Route = routeOf(text(v))
+		case fold(k, "requestid"):
+			e.RequestID = text(v)
+		case fold(k, "cf"):
+			e.Colo = text(v.Get("colo"))
+		case fold(k, "headers"):
+			v.ForEach(func(key, v gjson.Result) bool {
+				switch k := key.Str; {
+				case fold(k, "content-length"):
+					if n, err := strconv.ParseInt(v.String(), 10, 64); err == nil && n >= 0 {
+						e.Size = n
+					}
+				case fold(k, "cf-ray"):
+					e.RayID = text(v)
+				}
+				return true
+			})
+		}
+		return true
+	})
 }
 
 // decodeTexts reads exceptions[] and logs[], the first of each up to a bound.
-func decodeTexts(e *Event, exceptions, logs []byte) {
+func decodeTexts(e *Event, exceptions, logs gjson.Result) {
 	eachItem(exceptions, maxExceptions, func(item gjson.Result) {
-		var w wireException
-		_ = json.Unmarshal([]byte(item.Raw), &w)
-		t := newText(TextException, w.Name, w.Message, w.Stack)
-		t.Time = millis(max(w.Timestamp, w.TimestampMs))
+		var name, message, stack string
+		var at time.Time
+		item.ForEach(func(key, v gjson.Result) bool {
+			switch {
+			case fold(key.Str, "name"):
+				name = text(v)
+			case fold(key.Str, "message"):
+				message = text(v)
+			case fold(key.Str, "stack"):
+				stack = text(v)
+			case fold(key.Str, "timestamp"), fold(key.Str, "timestampms"):
+				at = millis(v.Num)
+			}
+			return true
+		})
+		t := newText(TextException, name, message, stack)
+		t.Time = at
 		e.Texts = append(e.Texts, t)
 	})
 	eachItem(logs, maxLogs, func(item gjson.Result) {
-		var w wireLog
-		_ = json.Unmarshal([]byte(item.Raw), &w)
-		t := newText(TextLog, "", flat(w.Message), "")
-		t.Time = millis(max(w.Timestamp, w.TimestampMs))
-		if len(w.ErrorInfo) > 0 && w.ErrorInfo[0] != 'n' {
-			addErrorInfo(&t, w.ErrorInfo)
-		}
+		var message string
+		var info gjson.Result
+		var at time.Time
+		item.ForEach(func(key, v gjson.Result) bool {
+			switch {
+			case fold(key.Str, "message"):
+				message = flat(v)
+			case fold(key.Str, "errorinfo"):
+				info = v
+			case fold(key.Str, "timestamp"), fold(key.Str, "timestampms"):
+				at = millis(v.Num)
+			}
+			return true
+		})
+		t := newText(TextLog, "", message, "")
+		t.Time = at
+		addErrorInfo(&t, info)
 		e.Texts = append(e.Texts, t)
 	})
+}
+
+// text is a string value, or nothing.
+func text(v gjson.Result) string {
+	if v.Type != gjson.String {
+		return ""
+	}
+	return v.Str
+}
+
+// fold compares a key without regard to case; want is in lower case.
+func fold(key, want string) bool {
+	return len(key) == len(want) && (key == want || strings.EqualFold(key, want))
 }
 
 // addErrorInfo adds the errors that a log line was given as arguments, beside
 // their text in the message.
-func addErrorInfo(t *Text, raw []byte) {
-	eachItem(raw, maxExceptions, func(item gjson.Result) {
-		if message := item.Get("message").String(); message != "" && !strings.Contains(t.Message, message) {
+func addErrorInfo(t *Text, info gjson.Result) {
+	eachItem(info, maxExceptions, func(item gjson.Result) {
+		if message := text(item.Get("message")); message != "" && !strings.Contains(t.Message, message) {
 			t.Message = clip(strings.TrimSpace(t.Message+" "+message), maxText)
 			t.ObjectIDs = objectIDs(t.ObjectIDs, message)
 		}
 		if t.Name == "" {
-			t.Name = clip(item.Get("name").String(), maxName)
+			t.Name = clip(text(item.Get("name")), maxName)
 		}
 		if t.Stack == "" {
-			t.Stack = clip(item.Get("stack").String(), maxText)
+			t.Stack = clip(text(item.Get("stack")), maxText)
 		}
 	})
 }
 
 // eachItem calls f with the first items of an array; anything else has none.
-func eachItem(raw []byte, limit int, f func(gjson.Result)) {
-	if len(raw) < 3 || raw[0] != '[' {
+func eachItem(list gjson.Result, limit int, f func(gjson.Result)) {
+	if !list.IsArray() || len(list.Raw) < 3 {
 		return
 	}
 	n := 0
-	gjson.ParseBytes(raw).ForEach(func(_, item gjson.Result) bool {
-		if item.IsObject() || item.Type == gjson.String {
+	list.ForEach(func(_, item gjson.Result) bool {
+		if item.Type == gjson.JSON || item.Type == gjson.String {
 			f(item)
 		}
 		n++
@@ -168,8 +182,8 @@ func eachItem(raw []byte, limit int, f func(gjson.Result)) {
 }
 
 // tagsOf reads the tags that wrangler sets.
-func tagsOf(e *Event, raw []byte) {
-	eachItem(raw, maxLogs, func(item gjson.Result) { tagOf(e, item.String()) })
+func tagsOf(e *Event, tags gjson.Result) {
+	eachItem(tags, maxLogs, func(item gjson.Result) { tagOf(e, text(item)) })
 }
 
 func tagOf(e *Event, tag string) {
