@@ -11,6 +11,7 @@ import (
 
 	"github.com/snapflame/snapflame/capture"
 	"github.com/snapflame/snapflame/capture/cloudflare"
+	"github.com/snapflame/snapflame/capture/inspector"
 	"github.com/snapflame/snapflame/cmd/internal/conf"
 )
 
@@ -34,12 +35,18 @@ func captureCommand(sh *shell) *cobra.Command {
 			"local wrangler dev or workerd, so that a fix is proven without load on production.",
 		Example: "  snapflame capture room-api --type heap --duration 20s -o heap.pb.gz\n" +
 			"  snapflame capture room-api --inspector http://127.0.0.1:9229 -o local.pb.gz",
-		Args: exactly("WORKER"),
+		Args: atMost("WORKER"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if !cmd.Flags().Changed("duration") {
-				f.duration = 0
+			worker := ""
+			if len(args) > 0 {
+				worker = args[0]
+			} else if f.inspector == "" {
+				return exactly("WORKER")(cmd, args)
 			}
-			return sh.capture(cmd.Context(), args[0], f)
+			if err := f.check(); err != nil {
+				return err
+			}
+			return sh.capture(cmd.Context(), worker, f)
 		},
 	}
 	fl := cmd.Flags()
@@ -73,9 +80,6 @@ func (f captureFlags) check() error {
 }
 
 func (sh *shell) capture(ctx context.Context, worker string, f captureFlags) error {
-	if err := f.check(); err != nil {
-		return err
-	}
 	c, err := sh.load()
 	if err != nil {
 		return err
@@ -89,9 +93,14 @@ func (sh *shell) capture(ctx context.Context, worker string, f captureFlags) err
 	if f.object != "" {
 		r.Target.Kind = capture.DurableObject
 	}
-	data, err := sh.fromCloudflare(ctx, c, r)
+	var data []byte
+	if f.inspector != "" {
+		data, err = sh.fromInspector(ctx, f.inspector, r)
+	} else {
+		data, err = sh.fromCloudflare(ctx, c, r)
+	}
 	if err != nil {
-		return failureText(err)
+		return err
 	}
 	if err := sh.writeFile(f.out, data); err != nil {
 		return err
@@ -100,6 +109,24 @@ func (sh *shell) capture(ctx context.Context, worker string, f captureFlags) err
 		fmt.Fprintf(sh.stderr, "wrote %s (%s); look at it: snapflame report %s\n", f.out, size(int64(len(data))), f.out)
 	}
 	return nil
+}
+
+// fromInspector profiles what runs on this machine: an isolate, whatever object
+// or version was named. Its failures are sentences of their own.
+func (sh *shell) fromInspector(ctx context.Context, address string, r capture.Request) ([]byte, error) {
+	in, err := inspector.New(inspector.Options{URL: address})
+	if err != nil {
+		return nil, usagef("--inspector: %v", err)
+	}
+	if r.Target.ObjectID != "" || r.Target.VersionID != "" {
+		fmt.Fprintln(sh.stderr, "note: a local isolate has no versions, and its objects share it: --object and --version are not used")
+	}
+	fmt.Fprintf(sh.stderr, "capturing %s at %s for %s; send it requests meanwhile\n", r.Type, printable(address), r.Duration)
+	data, err := in.Profile(ctx, r)
+	if f, ok := errors.AsType[*capture.Failure](err); ok && f.Message != "" {
+		return nil, fmt.Errorf("capture: %s: %s", f.Kind, strings.TrimSuffix(f.Message, "."))
+	}
+	return data, err
 }
 
 func (sh *shell) fromCloudflare(ctx context.Context, c *conf.Config, r capture.Request) ([]byte, error) {
@@ -114,23 +141,23 @@ func (sh *shell) fromCloudflare(ctx context.Context, c *conf.Config, r capture.R
 	}
 	found, err := cf.Resolve(ctx, r.Target)
 	if err != nil {
-		return nil, err
+		return nil, failureText(err)
 	}
 	// The candidates are in order of likelihood. Only "there is no such thing"
 	// moves on to the next: any other answer may have started the profiler.
-	for i, next := range found {
+	for _, next := range found {
 		r.Target = next.Target
 		for _, n := range next.Notes {
 			fmt.Fprintf(sh.stderr, "note: %s\n", printable(n))
 		}
 		fmt.Fprintf(sh.stderr, "capturing %s of %s, version %s, for %s\n", r.Type, printable(targetText(r.Target)), printable(r.Target.VersionID), r.Duration)
-		data, err := cf.Profile(ctx, r)
-		if f, ok := errors.AsType[*capture.Failure](err); ok && f.Kind == capture.FailNotFound && i < len(found)-1 {
-			continue
+		var data []byte
+		data, err = cf.Profile(ctx, r)
+		if f, ok := errors.AsType[*capture.Failure](err); !ok || f.Kind != capture.FailNotFound {
+			return data, failureText(err)
 		}
-		return data, err
 	}
-	return nil, &capture.Failure{Kind: capture.FailNotFound}
+	return nil, failureText(err)
 }
 
 // cloudflareOptions is how every command speaks to the account.
