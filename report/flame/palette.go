@@ -60,8 +60,8 @@ const (
 var (
 	plainColours = [16]uint32{ //nolint:gochecknoglobals // a table
 		page: 0xffffff, small: 0xeef0f3, root: 0xdde1e7, band: 0xffe08a,
-		app: 0xf7b050, app2: 0xfac277, dependency: 0x5f9bea, dependency2: 0x7fb0f0,
-		runtime: 0xc98ac4, runtime2: 0xd7a5d3, builtin: 0xdcefbf, builtin2: 0xcfe6ac,
+		app: 0xf5a83f, app2: 0xf8b65c, dependency: 0x5f9bea, dependency2: 0x4c8ee6,
+		runtime: 0xc58cc0, runtime2: 0xb57cb1, builtin: 0xdcefbf, builtin2: 0xcfe6ac,
 		gc: 0xe8504a, wasm: 0x96ebe4, edge: 0x1d1c1d,
 	}
 	diffColours = [16]uint32{ //nolint:gochecknoglobals // a table

@@ -162,10 +162,16 @@ func subject(r *report.Report) string {
 		kind = "heap profile"
 	}
 	d := r.Meta.Duration
+	if r.Captures > 1 {
+		kind += " of " + count(int64(r.Captures)) + " captures"
+	}
 	if d <= 0 && r.DurationNS > 0 {
 		kind += ", " + seconds(r.DurationNS)
 	} else if d > 0 {
 		kind += ", " + window(d)
+		if r.Captures > 1 {
+			kind += " each"
+		}
 	}
 	parts = append(parts, kind)
 	if r.Base != nil {

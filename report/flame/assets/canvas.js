@@ -7,12 +7,12 @@ const NARROW = 2; // pixels below which boxes are merged
 // Colours by number, as the pictures have them: kinds from 4, changes from 4.
 const PALETTES = {
   light: {
-    kind: ['#fff', '#e4e7ec', '#dde1e7', '', '#f7b050', '#fac277', '#5f9bea', '#7fb0f0', '#c98ac4', '#d7a5d3', '#dcefbf', '#cfe6ac', '#e8504a', '#96ebe4'],
+    kind: ['#fff', '#e4e7ec', '#dde1e7', '', '#f5a83f', '#f8b65c', '#5f9bea', '#4c8ee6', '#c58cc0', '#b57cb1', '#dcefbf', '#cfe6ac', '#e8504a', '#96ebe4'],
     change: ['#fff', '#e4e7ec', '#dde1e7', '', '#fde0d2', '#f9b99d', '#f08a62', '#e0623f', '#d6e8f5', '#a9cfe8', '#74afdb', '#4a8fc9', '#dadcdf'],
     ink: '#1d1c1d', page: '#ffffff', mark: '#1d1c1d',
   },
   dark: {
-    kind: ['#1a1d21', '#33383f', '#454b54', '', '#d99640', '#e0a965', '#5a90d8', '#76a4e0', '#b57cb1', '#c496c0', '#b9cf98', '#a9c384', '#dc5b54', '#79c9c3'],
+    kind: ['#1a1d21', '#33383f', '#454b54', '', '#dd9738', '#dfa553', '#5a8fd6', '#4a80ca', '#b57fb0', '#a674a3', '#cbdcb0', '#bdd09c', '#dc5048', '#8fdcd6'],
     change: ['#1a1d21', '#33383f', '#454b54', '', '#e8c9b9', '#e5a587', '#e07d56', '#dc6644', '#bcd0df', '#93bbd6', '#679fc9', '#4a8fc9', '#a3a7ad'],
     ink: '#16181b', page: '#1a1d21', mark: '#ffffff',
   },

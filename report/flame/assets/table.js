@@ -18,7 +18,7 @@ if (data.type === 'heap') {
 }
 if (data.base) {
   columns.push({id: 'before', label: 'Before', of: (r) => (r.change ? r.change.before : 0)});
-  columns.push({id: 'change', label: 'Change (95 %)', of: (r) => (r.change ? r.change.after - r.change.before : 0)});
+  columns.push({id: 'change', label: 'Change', of: (r) => (r.change ? r.change.after - r.change.before : 0)});
 }
 
 // entries are the functions of the tree, then those that are gone.
