@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -59,6 +60,14 @@ func (h *hand) start(ctx, work context.Context, found []Resolution) {
 		return
 	}
 	h.answered(work)
+	if h.p.Rewrite != nil {
+		less, err := h.p.Rewrite(data)
+		if err != nil {
+			h.fail(work, &Failure{Kind: FailNotProfile, Message: short(err.Error())})
+			return
+		}
+		data = less
+	}
 	h.keep(work, data)
 }
 
@@ -95,10 +104,19 @@ func (h *hand) check(data []byte) *Failure {
 	}
 	if err := h.p.Check(h.job.Type, data); err != nil {
 		f := asFailure(err, FailNotProfile)
-		f.Kind, f.Unsent = FailNotProfile, false
+		f.Kind, f.Unsent, f.Message = FailNotProfile, false, short(f.Message)
 		return f
 	}
 	return nil
+}
+
+// short bounds a text that may quote what came.
+func short(s string) string {
+	const most = 300
+	if len(s) > most {
+		s = strings.ToValidUTF8(s[:most], "") + "…"
+	}
+	return s
 }
 
 func (h *hand) release(ctx context.Context, how Ending) {

@@ -24,6 +24,7 @@ type world struct {
 	pulls    int
 	err      func(op string) error
 	ackWait  time.Duration
+	changed  chan struct{} // closed when a job may have become visible
 }
 
 type item struct {
@@ -35,7 +36,7 @@ type item struct {
 func newWorld() *world {
 	return &world{
 		now: time.Now, items: map[string]*item{}, records: map[string]capture.Record{}, revs: map[string]uint64{},
-		profiles: map[string][]byte{}, ackWait: 5 * time.Second, err: func(string) error { return nil },
+		profiles: map[string][]byte{}, ackWait: 5 * time.Second, changed: make(chan struct{}), err: func(string) error { return nil },
 	}
 }
 
@@ -43,6 +44,13 @@ func (w *world) submit(j capture.Job) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.items[j.ID] = &item{job: j}
+	w.wake()
+}
+
+// wake lets waiting workers look again. The caller holds mu.
+func (w *world) wake() {
+	close(w.changed)
+	w.changed = make(chan struct{})
 }
 
 type task struct {
@@ -66,7 +74,7 @@ func (w *world) next(ctx context.Context, wait time.Duration, dead func() bool) 
 		}
 		now := w.now()
 		var best *item
-		soon := time.Second
+		soon := time.Until(deadline)
 		for _, it := range w.items {
 			if it.visible.After(now) {
 				soon = min(soon, it.visible.Sub(now))
@@ -82,12 +90,14 @@ func (w *world) next(ctx context.Context, wait time.Duration, dead func() bool) 
 			w.mu.Unlock()
 			return t, nil
 		}
+		changed := w.changed
 		w.mu.Unlock()
 		if !time.Now().Before(deadline) || ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
 		select {
 		case <-ctx.Done():
+		case <-changed:
 		case <-time.After(soon):
 		}
 	}
@@ -117,7 +127,7 @@ func (t *task) Touch() error {
 }
 
 func (t *task) Later(d time.Duration) error {
-	return t.mine(func() { t.it.visible = t.w.now().Add(d); t.it.holder++ })
+	return t.mine(func() { t.it.visible = t.w.now().Add(d); t.it.holder++; t.w.wake() })
 }
 
 func (t *task) Done(context.Context) error {

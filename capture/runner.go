@@ -20,6 +20,9 @@ type Parts struct {
 	// Check reads a profile as the report will; an error means that it cannot
 	// be read, and nothing is stored. nil trusts Sniff.
 	Check func(t Type, data []byte) error
+	// Rewrite is applied to a checked profile before it is stored, and the
+	// record's size and hash are of what it gives; nil stores what came. See Redact.
+	Rewrite func(data []byte) ([]byte, error)
 }
 
 // Options of a Runner; the zero value is the contract's defaults.
@@ -108,7 +111,7 @@ func NewRunner(p Parts, o Options) (*Runner, error) {
 }
 
 // Run works until ctx ends, then lets running captures finish within Drain. It
-// returns when nothing of it runs any more.
+// returns nil when nothing of it runs any more.
 func (r *Runner) Run(ctx context.Context) error {
 	work, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
@@ -130,7 +133,7 @@ func (r *Runner) Run(ctx context.Context) error {
 			<-idle
 		}
 	}
-	return ctx.Err()
+	return nil
 }
 
 // work is one worker: ctx says when to stop taking jobs, work when to drop them.

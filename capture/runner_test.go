@@ -275,8 +275,8 @@ func TestWaitsAreTold(t *testing.T) {
 		c := job("3")
 		c.NotBefore = time.Now().Add(40 * time.Second)
 		w.submit(a)
-		w.submit(b)
 		w.submit(c)
+		time.AfterFunc(time.Second, func() { w.submit(b) })
 		paused := true
 		var mu sync.Mutex
 		time.AfterFunc(20*time.Second, func() { mu.Lock(); paused = false; mu.Unlock() })
