@@ -30,7 +30,7 @@ func (h *hand) start(ctx, work context.Context, found []Resolution) {
 		h.rec.VersionSource = "requested"
 	}
 	h.rec.Notes = withNotes(h.rec.Notes, c.Notes...)
-	if late := now.Sub(h.job.FailureAt); h.job.Type == Heap && !h.job.FailureAt.IsZero() && late > 0 {
+	if late := now.Sub(h.job.FailureAt); h.job.replaced() && late > 0 {
 		h.rec.Notes = withNotes(dropReplacement(h.rec.Notes), fmt.Sprintf("%s%d s after the failure", replacement, int(late.Seconds())))
 	}
 	rev, err := h.p.Records.PutRecord(work, h.rec, h.rev)
@@ -69,6 +69,12 @@ func (h *hand) start(ctx, work context.Context, found []Resolution) {
 		data = less
 	}
 	h.keep(work, data)
+}
+
+// replaced reports whether the isolate that failed cannot be the one captured.
+func (j Job) replaced() bool {
+	memory := j.Trouble == ExceededMemory || j.Trouble == NoTrouble && j.Cause == CauseIncident && j.Type == Heap
+	return memory && !j.FailureAt.IsZero()
 }
 
 const replacement = "replacement isolate, "

@@ -256,12 +256,6 @@ func (b Budget) Prune(now time.Time, l Limits) Budget {
 	return b
 }
 
-// Free is how many more captures this hour allows.
-func (b Budget) Free(now time.Time, l Limits) int {
-	l = l.Filled()
-	return max(0, l.PerHour-len(b.Prune(now, l).Starts))
-}
-
 func (b Budget) clone() Budget {
 	b.Starts = slices.Clone(b.Starts)
 	b.Targets, b.Busy, b.Running = copied(b.Targets), copied(b.Busy), copied(b.Running)
@@ -273,4 +267,20 @@ func copied[V any](m map[string]V) map[string]V {
 		return map[string]V{}
 	}
 	return maps.Clone(m)
+}
+
+// Outlook is what a status shows.
+type Outlook struct {
+	Running int
+	Free    int  // captures that this hour still allows
+	Next    Slot // of a capture of a target that has had none
+}
+
+// Outlook looks ahead without reserving.
+func (b Budget) Outlook(now time.Time, l Limits) Outlook {
+	l = l.Filled()
+	b = b.Prune(now, l)
+	next := b.earliest(now, Job{Target: Target{Kind: DurableObject}}, l, 0)
+	next.Granted = !next.At.After(now)
+	return Outlook{Running: len(b.Running), Free: max(0, l.PerHour-len(b.Starts)), Next: next}
 }

@@ -87,6 +87,24 @@ func TestStrikesDouble(t *testing.T) {
 	}
 }
 
+func TestOutlook(t *testing.T) {
+	l := capture.Limits{PerHour: 2, Concurrency: 1}
+	var b capture.Budget
+	if o := b.Outlook(noon, l); !o.Next.Granted || o.Free != 2 || o.Running != 0 {
+		t.Errorf("empty: %+v", o)
+	}
+	b, _ = b.Reserve(noon, on("1", "x"), l, 0)
+	if o := b.Outlook(noon.Add(time.Second), l); o.Next.Granted || o.Next.Wait != capture.WaitConcurrency || o.Free != 1 || o.Running != 1 {
+		t.Errorf("one runs: %+v", o)
+	}
+	b = b.Release(noon.Add(10*time.Second), on("1", "x"), capture.Ran, noon.Add(10*time.Second))
+	b, _ = b.Reserve(noon.Add(11*time.Second), on("2", "y"), l, 0)
+	b = b.Release(noon.Add(21*time.Second), on("2", "y"), capture.Ran, noon.Add(21*time.Second))
+	if o := b.Outlook(noon.Add(30*time.Second), l); !o.Next.At.Equal(noon.Add(time.Hour)) || o.Next.Wait != capture.WaitBudget || o.Free != 0 {
+		t.Errorf("used up: %+v", o)
+	}
+}
+
 // Whatever is asked in whatever order, a granted reservation is within every
 // limit, a refused one names a time at which it is worth asking, and the value
 // asked is left as it was.

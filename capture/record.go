@@ -26,8 +26,10 @@ type Job struct {
 	Priority  int       `json:"priority"`
 	QueuedAt  time.Time `json:"queued_at"`
 	NotBefore time.Time `json:"not_before,omitzero"`
-	// FailureAt is when the event happened; for "replacement isolate, N s after the failure".
+	// FailureAt is when the event happened, and Trouble what it was: an isolate
+	// that exceeded its memory is gone, and what is captured is its replacement.
 	FailureAt time.Time `json:"failure_at,omitzero"`
+	Trouble   Trouble   `json:"trouble,omitempty"`
 	// RequestedBy is a Slack user id, or "api:<name>"; empty for automatic captures.
 	RequestedBy string `json:"requested_by,omitempty"`
 	// Note is why this capture follows another ("91 % garbage collector: heap next").

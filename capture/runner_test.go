@@ -428,3 +428,30 @@ func checkHour(t *testing.T, at []time.Time, most int) {
 		}
 	}
 }
+
+func TestReplacementIsolateIsSaid(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(j *capture.Job)
+		want   string
+	}{
+		"memory":              {func(j *capture.Job) { j.Trouble, j.Type = capture.ExceededMemory, capture.Heap }, "replacement isolate, 16 s after the failure"},
+		"heap of an incident": {func(j *capture.Job) { j.Type = capture.Heap }, "replacement isolate, 16 s after the failure"},
+		"overload":            {func(j *capture.Job) { j.Trouble = capture.Overloaded }, ""},
+		"heap after an overload": {func(j *capture.Job) {
+			j.Trouble, j.Type, j.Cause = capture.Overloaded, capture.Heap, capture.CauseFollowUp
+		}, ""},
+		"memory, time is unknown": {func(j *capture.Job) { j.Trouble, j.FailureAt = capture.ExceededMemory, time.Time{} }, ""},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			w, api := newWorld(), &script{lines: []error{fails(capture.FailNoIsolate), fails(capture.FailNoIsolate)}, data: sample(t)}
+			j := job("1")
+			j.FailureAt = time.Now().Add(-7 * time.Second)
+			c.change(&j)
+			w.submit(j)
+			run(t, w, w.parts(api, &plain{}), capture.Options{}, time.Minute)
+			if got := strings.Join(w.record("1").Notes, "; "); got != c.want {
+				t.Errorf("%s: notes %q, want %q", name, got, c.want)
+			}
+		})
+	}
+}
