@@ -13,7 +13,7 @@ func (f *Failure) Explain() string {
 	}
 	switch f.Kind {
 	case FailRateLimited:
-		return "Cloudflare limits how often captures may be started (429)."
+		return "Cloudflare limits how often captures may be started (429). Other tools and the dashboard share the limit."
 	case FailNoExecutions:
 		return "Nothing has run lately on this version of the target, so there is no isolate to profile. Send it traffic, or capture the version that has some."
 	case FailNoIsolate:
@@ -29,9 +29,9 @@ func (f *Failure) Explain() string {
 	case FailForbidden:
 		return "The API token may not profile. It needs the permission Workers Scripts Read (or the role Content Read-Only), and the account needs the profiling feature."
 	case FailNotFound:
-		return "Cloudflare does not know this Worker, version or Durable Object namespace. It may have been renamed or deleted since."
+		return "Cloudflare does not know this Worker, version or Durable Object namespace" + f.ours() + ". It may have been renamed or deleted since."
 	case FailBadRequest:
-		return "Cloudflare refuses the request as it stands. Check the version and the duration (1 s to 50 s)."
+		return "The request cannot be made as it stands" + f.quoted() + ". Check the version and the duration (1 s to 50 s)."
 	case FailServer:
 		return "Cloudflare's API answered with an error of its own. See cloudflarestatus.com."
 	case FailUnreachable:
@@ -55,16 +55,31 @@ func (f *Failure) explainBytes() string {
 	case FailTooLarge:
 		return "The answer is larger than a profile can be and was not read. Ask for a shorter capture."
 	case FailNoNamespace:
-		return "No Durable Object namespace of this account has an object with this id. It may belong to another account, or be deleted."
+		return "No Durable Object namespace of this account has an object with this id" + f.ours() + ". It may belong to another account, or be deleted."
 	case FailNoDeployment:
 		return "The Worker has no deployed version, so nothing runs that could be profiled."
 	case FailLostAnswer:
-		return "snapflame was stopped twice while it waited for this profile. It was not asked for a third time; capture again when you want one."
+		return "snapflame was stopped twice while it waited for this profile, so the answer is lost. It is not asked for a third time; capture again by hand."
 	case FailBudget:
-		return "The capture waited too long for its turn and was given up. See /profile status for what holds the queue."
+		return "The capture waited too long for its turn (" + WaitCause(f.Message).Words() + ") and was given up. See /profile status for what holds the queue, and capture again by hand."
 	default:
-		return "The capture failed for a reason that snapflame does not know: " + orElse(f.Message, "no text")
+		return "The capture failed for a reason that snapflame does not know (" + orElse(f.Message, "no text") + ")."
 	}
+}
+
+// ours is what snapflame itself has found out, in brackets.
+func (f *Failure) ours() string {
+	if f.Unsent && f.Message != "" {
+		return " (" + f.Message + ")"
+	}
+	return ""
+}
+
+func (f *Failure) quoted() string {
+	if f.Message == "" {
+		return ""
+	}
+	return " (" + f.Message + ")"
 }
 
 // Explain is the one sentence or three about a capture that waits or failed:
@@ -73,13 +88,7 @@ func (f *Failure) explainBytes() string {
 func (r Record) Explain(now time.Time) string {
 	switch {
 	case r.State == Failed && r.Failure != nil:
-		s := r.Failure.Explain()
-		if r.Attempts > 1 {
-			s += fmt.Sprintf(" It was asked for %d times; it is not tried again.", r.Attempts)
-		} else {
-			s += " It is not tried again."
-		}
-		return s
+		return r.Failure.Explain() + r.tries()
 	case r.State == Waiting:
 		s := "Next capture " + at(r.NextAt, now) + ": " + r.WaitFor.Words() + "."
 		if r.Failure != nil {
@@ -89,6 +98,17 @@ func (r Record) Explain(now time.Time) string {
 	default:
 		return ""
 	}
+}
+
+// tries says how often a failed capture was asked for, where that is news.
+func (r Record) tries() string {
+	switch {
+	case r.Failure.Kind == FailLostAnswer, r.Failure.Kind == FailBudget, r.Attempts == 0:
+		return ""
+	case r.Attempts == 1:
+		return " It is not tried again."
+	}
+	return fmt.Sprintf(" It was asked for %d times and is not tried again.", r.Attempts)
 }
 
 func at(t, now time.Time) string {

@@ -37,6 +37,8 @@ const (
 
 // Failure is a capture that gave no profile. Message is Cloudflare's own text,
 // bounded and never holding a token.
+//
+//nolint:errname // the noun of the package: a Record holds a Failure
 type Failure struct {
 	Kind       FailureKind   `json:"kind"`
 	Status     int           `json:"status,omitempty"` // HTTP status; 0 when none

@@ -3,7 +3,7 @@ package capture_test
 import (
 	"cmp"
 	"context"
-	"fmt"
+	"errors"
 	"sync"
 	"time"
 
@@ -113,7 +113,7 @@ func (t *task) mine(f func()) error {
 	t.w.mu.Lock()
 	defer t.w.mu.Unlock()
 	if t.it.holder != t.holder || t.dead() {
-		return fmt.Errorf("not ours any more")
+		return errors.New("not ours any more")
 	}
 	if err := t.w.err("task"); err != nil {
 		return err

@@ -66,6 +66,7 @@ type step struct {
 }
 
 func newModel(t *testing.T, seed uint64) *model {
+	t.Helper()
 	m := &model{
 		t: t, rng: rand.New(rand.NewPCG(seed, 7)), w: newWorld(), start: time.Now(), until: 40 * time.Minute,
 	}
@@ -105,10 +106,21 @@ func (m *model) faults() {
 			return nil
 		}
 		all := []fakecf.Fault{
-			{Status: 502, Body: []byte("<html>")}, {Status: 500, Code: 7, Message: "oops"}, {ResetBefore: true}, {ResetAfter: true}, {Empty: true},
-			{Truncate: true}, {Cut: true}, {Hang: true}, {Status: 429, RetryAfter: "9"}, {Status: 429}, {Delay: 20 * time.Second},
-			{Status: 404, Code: 10393, Message: "No recent executions were found for this Worker."}, {Replace: []byte("{}")},
-			{Status: 503, Message: "The Worker has no loaded isolate in its recent execution locations."}, {Status: 403, Code: 10000, Message: "Authentication error"},
+			{Status: 502, Body: []byte("<html>")},
+			{Status: 500, Code: 7, Message: "oops"},
+			{ResetBefore: true},
+			{ResetAfter: true},
+			{Empty: true},
+			{Truncate: true},
+			{Cut: true},
+			{Hang: true},
+			{Status: 429, RetryAfter: "9"},
+			{Status: 429},
+			{Delay: 20 * time.Second},
+			{Status: 404, Code: 10393, Message: "No recent executions were found for this Worker."},
+			{Replace: []byte("{}")},
+			{Status: 503, Message: "The Worker has no loaded isolate in its recent execution locations."},
+			{Status: 403, Code: 10000, Message: "Authentication error"},
 		}
 		return &all[rng.IntN(len(all))]
 	}

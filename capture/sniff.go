@@ -111,9 +111,12 @@ func (w *walker) Write(p []byte) (int, error) {
 	}
 	for i := 0; i < len(p); {
 		if w.skip > 0 {
-			n := min(w.skip, uint64(len(p)-i))
-			w.skip -= n
-			i += int(n)
+			n := len(p) - i
+			if w.skip < uint64(n) {
+				n = int(w.skip) //nolint:gosec // less than an int
+			}
+			w.skip -= uint64(n)
+			i += n
 			continue
 		}
 		if !w.step(p[i]) {

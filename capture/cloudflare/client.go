@@ -154,8 +154,7 @@ func (c *Client) do(ctx context.Context, method, target string, body io.Reader, 
 // transportFailure is about a request without an answer. The URL is left out:
 // it says nothing that the caller does not know.
 func (c *Client) transportFailure(err error, unsent bool) *capture.Failure {
-	var ue *url.Error
-	if errors.As(err, &ue) {
+	if ue, ok := errors.AsType[*url.Error](err); ok {
 		err = ue.Err
 	}
 	f := &capture.Failure{Kind: capture.FailUnreachable, Message: c.clean(err.Error()), Unsent: unsent}
@@ -202,15 +201,14 @@ func (c *Client) get(ctx context.Context, target string, tries uint, out any) (i
 		case f == nil:
 			return env, nil
 		case f.Kind == capture.FailRateLimited && f.RetryAfter > 0 && f.RetryAfter <= 5*time.Second:
-			return env, &retryLater{failure: f, after: backoff.RetryAfter(int((f.RetryAfter + time.Second - 1) / time.Second))}
+			return env, &laterError{failure: f, after: backoff.RetryAfter(int((f.RetryAfter + time.Second - 1) / time.Second))}
 		case passing(f.Kind):
 			return env, f
 		}
 		return env, backoff.Permanent(f)
 	}, backoff.WithBackOff(eb), backoff.WithMaxTries(tries))
 	if err != nil {
-		var f *capture.Failure
-		if errors.As(err, &f) {
+		if f, ok := errors.AsType[*capture.Failure](err); ok {
 			f.Unsent = true // no capture was asked for
 			return info{}, f
 		}
@@ -246,18 +244,17 @@ func passing(k capture.FailureKind) bool {
 	}
 }
 
-// retryLater carries both what went wrong and when to come back.
-type retryLater struct {
+// laterError carries both what went wrong and when to come back.
+type laterError struct {
 	failure *capture.Failure
 	after   error
 }
 
-func (e *retryLater) Error() string   { return e.failure.Error() }
-func (e *retryLater) Unwrap() []error { return []error{e.failure, e.after} }
+func (e *laterError) Error() string   { return e.failure.Error() }
+func (e *laterError) Unwrap() []error { return []error{e.failure, e.after} }
 
 func asFailure(err error) *capture.Failure {
-	var f *capture.Failure
-	if errors.As(err, &f) {
+	if f, ok := errors.AsType[*capture.Failure](err); ok {
 		return f
 	}
 	return &capture.Failure{Kind: capture.FailUnknown, Message: err.Error()}

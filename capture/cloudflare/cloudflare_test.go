@@ -50,8 +50,7 @@ func client(t *testing.T, s *fakecf.Server) *cloudflare.Client {
 }
 
 func kindOf(err error) capture.FailureKind {
-	var f *capture.Failure
-	if errors.As(err, &f) {
+	if f, ok := errors.AsType[*capture.Failure](err); ok {
 		return f.Kind
 	}
 	return ""
@@ -265,7 +264,8 @@ func TestResolve(t *testing.T) {
 	}{
 		"worker, deployed version": {
 			capture.Target{Kind: capture.Worker, Script: "room-production"},
-			[]choice{{"room-production", "", v1, "deployment"}, {"room-production", "", v2, "deployment"}}, "", "gradual deployment: 90 % 11111111, 10 % 22222222",
+			[]choice{{"room-production", "", v1, "deployment"}, {"room-production", "", v2, "deployment"}},
+			"", "gradual deployment: 90 % 11111111, 10 % 22222222",
 		},
 		"worker, version of the event": {
 			capture.Target{Kind: capture.Worker, Script: "meeting", VersionID: v2}, []choice{{"meeting", "", v2, "event"}}, "", "",
@@ -275,7 +275,8 @@ func TestResolve(t *testing.T) {
 		},
 		"worker, event's version no longer deployed": {
 			capture.Target{Kind: capture.Worker, Script: "meeting", VersionID: v1},
-			[]choice{{"meeting", "", v1, "event"}, {"meeting", "", v2, "deployment"}}, "", "",
+			[]choice{{"meeting", "", v1, "event"}, {"meeting", "", v2, "deployment"}},
+			"", "",
 		},
 		"no such worker": {capture.Target{Kind: capture.Worker, Script: "room"}, nil, capture.FailNotFound, "room-production"},
 		"latest":         {capture.Target{Kind: capture.Worker, Script: "meeting", VersionID: "latest"}, nil, capture.FailBadRequest, ""},
@@ -289,7 +290,8 @@ func TestResolve(t *testing.T) {
 		},
 		"object, base name of an environment": {
 			capture.Target{Kind: do, Script: "room", Class: "Room", ObjectID: obj},
-			[]choice{{"room-production", nsRoom, v1, "deployment"}, {"room-production", nsRoom, v2, "deployment"}}, "", "",
+			[]choice{{"room-production", nsRoom, v1, "deployment"}, {"room-production", nsRoom, v2, "deployment"}},
+			"", "",
 		},
 		"object nobody knows": {capture.Target{Kind: do, ObjectID: nobody}, nil, capture.FailNoNamespace, ""},
 		"no object id":        {capture.Target{Kind: do, ObjectID: "abc"}, nil, capture.FailBadRequest, ""},
@@ -309,7 +311,7 @@ func TestResolve(t *testing.T) {
 					t.Errorf("%d: got %v, want %v", i, got[i], c.want[i])
 				}
 			}
-			said := ""
+			var said string
 			if err != nil {
 				said = err.Error()
 			} else {
@@ -344,6 +346,8 @@ func TestWarmTargetNeedsNoCall(t *testing.T) {
 		{Kind: capture.DurableObject, Script: "meeting", Class: "Meeting", ObjectID: obj2, VersionID: v2},
 		{Kind: capture.DurableObject, ObjectID: obj},
 		{Kind: capture.Worker, Script: "caller"},
+		{Kind: capture.DurableObject, Script: "room", Class: "Room", ObjectID: obj},
+		{Kind: capture.DurableObject, Script: "caller", ObjectID: obj2, VersionID: v3},
 	} {
 		if _, err := c.Resolve(t.Context(), tg); err != nil {
 			t.Fatal(err)

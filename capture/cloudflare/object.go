@@ -113,21 +113,24 @@ func noNamespace(text string) *capture.Failure {
 // certain is the namespace that the target names itself, or the one where its
 // object was found before.
 func certain(nss []Namespace, t capture.Target, found string) *Namespace {
-	for i, n := range nss {
-		switch {
-		case t.NamespaceID != "":
-			if n.ID == t.NamespaceID {
-				return &nss[i]
-			}
-		case t.Script != "" && t.Class != "":
-			if n.Script == t.Script && n.Class == t.Class {
-				return &nss[i]
-			}
-		case found != "" && n.ID == found:
+	find := func(is func(n Namespace) bool) *Namespace {
+		if i := slices.IndexFunc(nss, is); i >= 0 {
 			return &nss[i]
 		}
+		return nil
 	}
-	return nil
+	if t.NamespaceID != "" {
+		return find(func(n Namespace) bool { return n.ID == t.NamespaceID })
+	}
+	if t.Script != "" && t.Class != "" {
+		if n := find(func(n Namespace) bool { return n.Script == t.Script && n.Class == t.Class }); n != nil {
+			return n
+		}
+	}
+	if found == "" {
+		return nil
+	}
+	return find(func(n Namespace) bool { return n.ID == found })
 }
 
 // likely orders all namespaces by what speaks for them: the class, the Worker,

@@ -91,8 +91,7 @@ func (c *Client) Targets(ctx context.Context) ([]Target, error) {
 	}
 	res, err := c.hc.Do(req)
 	if err != nil {
-		var ue *url.Error
-		if errors.As(err, &ue) {
+		if ue, ok := errors.AsType[*url.Error](err); ok {
 			err = ue.Err
 		}
 		return nil, local(capture.FailUnreachable, "No inspector answers at %s (%v). Start wrangler dev, or workerd with --inspector-addr.", c.base, err)
