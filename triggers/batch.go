@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 )
@@ -16,12 +17,13 @@ type batch struct {
 	now   time.Time
 	state State
 
-	slots  []slot
-	groups map[string]*group
-	order  []*group
-	wait   sync.WaitGroup
-	free   chan struct{} // places for calls of Handle
-	events []Event       // reused
+	slots   []slot
+	groups  map[string]*group
+	order   []*group
+	wait    sync.WaitGroup
+	free    chan struct{} // places for calls of Handle
+	events  []Event       // reused
+	verdict verdict       // reused
 }
 
 // slot is one delivery: what it counted for, and whether it has to come again.
@@ -45,6 +47,7 @@ type group struct {
 	tally tallier
 	slots []member // who is in it
 	quiet time.Duration
+	note  Decision // for the index
 
 	id  string
 	act Action // what became of first
@@ -153,18 +156,16 @@ func (b *batch) event(i int, d Delivery, e *Event) {
 		b.slots[i].none++
 		return
 	}
-	v := judge(*e, b.state, b.now)
+	v := &b.verdict
+	v.judge(e, &b.state, b.now)
 	if v.Action == ActionIgnore {
-		b.ignore(i, &v)
+		b.ignore(i, v)
 		return
-	}
-	if b.l.o.Index != nil {
-		b.l.o.Index.Note(v.Decision)
 	}
 	key := v.IncidentKey()
 	g := b.groups[key]
 	if g == nil {
-		g = &group{key: key, quiet: v.Quiet}
+		g = &group{key: key, quiet: v.Quiet, note: v.note()}
 		b.groups[key] = g
 		b.order = append(b.order, g)
 		if known, ok := b.l.open[key]; ok && b.now.Before(known.until) {
@@ -279,6 +280,13 @@ func (b *batch) finish(g *group) {
 	if g.act == ActionIgnore {
 		return
 	}
+	if b.l.o.Index != nil {
+		g.note.Event.Count = g.tally.Count
+		if g.act != ActionJoin {
+			g.note.Event.Count += g.opens
+		}
+		b.l.o.Index.Note(g.note)
+	}
 	if len(b.l.open) >= openKept {
 		clear(b.l.open)
 	}
@@ -343,6 +351,11 @@ func (b *batch) bury(i int, d Delivery, fault *DecodeError) {
 		return
 	}
 	b.l.o.Buried(fault.Reason)
+}
+
+// note is what the index is told of a decision.
+func (v *verdict) note() Decision {
+	return Decision{Class: v.Class, Target: v.Target, Attribution: v.Attribution, Event: Event{Script: strings.Clone(v.Event.Script)}}
 }
 
 // believed is an event's own time when it can be, else when the queue had it.

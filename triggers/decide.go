@@ -26,7 +26,8 @@ type State struct {
 // Decide says what follows from an event: capture, report or ignore, with its
 // reason and evidence. It never says join, which only the Sink can know.
 func Decide(e Event, s State, now time.Time) Decision {
-	v := judge(e, s, now)
+	var v verdict
+	v.judge(&e, &s, now)
 	return v.decision()
 }
 
@@ -41,19 +42,20 @@ type verdict struct {
 	silence Silence
 }
 
-func judge(e Event, s State, now time.Time) verdict {
-	v := verdict{finding: classify(&e)}
+// judge decides an event. v may have been used before.
+func (v *verdict) judge(e *Event, s *State, now time.Time) {
+	*v = verdict{finding: classify(e)}
 	d := &v.Decision
-	d.Event, d.Class, d.Subclass, d.Action = e, v.finding.class, v.finding.sub, ActionIgnore
+	d.Event, d.Class, d.Subclass, d.Action = *e, v.finding.class, v.finding.sub, ActionIgnore
 	d.Attribution, d.Target.Kind = AttributionNone, TargetUnknown
 	if d.Class == ClassNone && !s.Rules.wantNone {
 		v.ignoreNone()
-		return v
+		return
 	}
 	if v.finding.text >= 0 {
 		d.Quote = excerpt(e.Texts[v.finding.text], v.finding.hit)
 	}
-	v.ev = attribute(&e, v.finding, s.Index)
+	v.ev = attribute(e, v.finding, s.Index)
 	d.Target, d.Attribution, d.Reason = v.ev.target, v.ev.attribution, v.ev.reason
 	d.Probability, d.Candidates = v.ev.suspicion.Probability, v.ev.suspicion.Targets()
 	if v.ev.likely {
@@ -61,13 +63,13 @@ func judge(e Event, s State, now time.Time) verdict {
 	}
 	if e.Ended {
 		d.Reason = ReasonAlertEnded
-		return v
+		return
 	}
 	if !v.match(s, now) {
 		if d.Class == ClassNone {
 			v.ignoreNone()
 		}
-		return v
+		return
 	}
 	v.apply()
 	for _, silence := range s.Silences {
@@ -75,7 +77,6 @@ func judge(e Event, s State, now time.Time) verdict {
 			d.Action, d.Reason, v.silence = ActionIgnore, ReasonSilenced, silence
 		}
 	}
-	return v
 }
 
 func (v *verdict) ignoreNone() {
@@ -89,7 +90,7 @@ func (v *verdict) ignoreNone() {
 
 // match finds the first rule that matches, counting parts included. Without
 // one the reason is the nearest miss.
-func (v *verdict) match(s State, now time.Time) bool {
+func (v *verdict) match(s *State, now time.Time) bool {
 	v.Reason = ReasonNoRule
 	key := ""
 	for i := range s.Rules.rules {

@@ -1,5 +1,10 @@
 package triggers
 
+import (
+	"encoding/binary"
+	"math/bits"
+)
+
 // scan.go checks and frames JSON in one pass, before anything is decoded. A
 // decoder is only ever given text that is known to be valid JSON no deeper than
 // maxDepth, so that two decoders cannot disagree about a damaged message, and
@@ -158,9 +163,24 @@ var plain = func() (t [256]bool) {
 	return t
 }()
 
+// special marks, in eight bytes, the lowest that is a quote, a backslash or a
+// control character. Bits above it mean nothing.
+func special(w uint64) uint64 {
+	const ones, high = 0x0101010101010101, 0x8080808080808080
+	quote, slash := w^(ones*'"'), w^(ones*'\\')
+	return ((quote-ones)&^quote | (slash-ones)&^slash | (w-ones*0x20)&^w) & high
+}
+
 func (s *scanner) str(i int) int {
 	d := s.data
 	for i++; ; i++ {
+		for i+8 <= len(d) {
+			if m := special(binary.LittleEndian.Uint64(d[i:])); m != 0 {
+				i += bits.TrailingZeros64(m) / 8
+				break
+			}
+			i += 8
+		}
 		for i < len(d) && plain[d[i]] {
 			i++
 		}

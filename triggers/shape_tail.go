@@ -2,7 +2,6 @@ package triggers
 
 import (
 	"fmt"
-	"math"
 	"strconv"
 	"strings"
 
@@ -28,7 +27,7 @@ func decodeTail(events []Event, p *part) ([]Event, error) {
 	if tags := r.raw(atTags); len(tags) > 2 {
 		tagsOf(&e, gjson.Parse(tags))
 	}
-	r.texts(&e)
+	decodeTexts(&e, r.raw(atExceptions), r.raw(atLogs))
 	return append(events, e), nil
 }
 
@@ -55,10 +54,7 @@ func (r *reader) text(at int) string {
 	if len(raw) < 2 || raw[0] != '"' {
 		return ""
 	}
-	if strings.IndexByte(raw, '\\') >= 0 {
-		return gjson.Parse(raw).Str
-	}
-	return raw[1 : len(raw)-1]
+	return unquote(raw)
 }
 
 // must is a string value that may be null or missing, but nothing else.
@@ -71,15 +67,7 @@ func (r *reader) must(at int, name string) string {
 }
 
 func (r *reader) number(at int) float64 {
-	raw := r.raw(at)
-	if raw == "" || raw[0] != '-' && !isDigit(raw[0]) {
-		return 0
-	}
-	n, err := strconv.ParseFloat(raw, 64)
-	if err != nil && math.IsInf(n, -1) {
-		return 0
-	}
-	return n
+	return numberOf(r.raw(at))
 }
 
 // has says whether a value is there and is not null.
@@ -113,17 +101,6 @@ func (r *reader) about(e *Event) {
 	case r.has(atReason):
 		e.Trigger = "hibernate"
 	}
-}
-
-func (r *reader) texts(e *Event) {
-	var exceptions, logs gjson.Result
-	if raw := r.raw(atExceptions); len(raw) > 2 {
-		exceptions = gjson.Parse(raw)
-	}
-	if raw := r.raw(atLogs); len(raw) > 2 {
-		logs = gjson.Parse(raw)
-	}
-	decodeTexts(e, exceptions, logs)
 }
 
 // field is the name of the first field that is not what it has to be.
@@ -193,7 +170,7 @@ func decodeLogpush(events []Event, data []byte) ([]Event, error) {
 	if t := trigger(kind); t != "" {
 		e.Trigger = t
 	}
-	decodeTexts(&e, exceptions, logs)
+	decodeTexts(&e, exceptions.Raw, logs.Raw)
 	return append(events, e), nil
 }
 

@@ -114,7 +114,7 @@ func (e *Event) workers(key string, v gjson.Result, bad *field) {
 func telemetryTexts(e *Event, source gjson.Result, m *metadata) {
 	line, stack := "", ""
 	if source.Type == gjson.String || source.Type == gjson.JSON {
-		line = flat(source)
+		line = flat(source.Raw)
 		stack = first(source, "stack", "exception.stack", "error.stack")
 	}
 	if m.err != "" && m.kind != "cf-worker-log" {
@@ -147,7 +147,7 @@ func decodeWebhook(events []Event, data []byte) ([]Event, error) {
 		e.Script = first(d, "scriptName", "script_name", "script", "worker", "worker_name", "service")
 		e.VersionID = first(d, "scriptVersion.id", "script_version", "version_id", "versionId")
 		e.Environment = first(d, "environment")
-		e.Texts = append(e.Texts, newText(TextLog, "", flat(d), first(d, "stack")))
+		e.Texts = append(e.Texts, newText(TextLog, "", flat(d.Raw), first(d, "stack")))
 	}
 	return append(events, e), nil
 }

@@ -3,8 +3,6 @@ package triggers
 import (
 	"slices"
 	"strings"
-
-	"github.com/tidwall/gjson"
 )
 
 // Bounds of a structured log line.
@@ -20,46 +18,45 @@ type flattener struct {
 	leaves int
 }
 
-// flat renders one JSON value.
-func flat(v gjson.Result) string {
-	if v.Type == gjson.String {
-		return clip(v.Str, maxText)
+// flat renders one JSON value, which must be valid.
+func flat(raw string) string {
+	if len(raw) == 0 {
+		return ""
+	}
+	if raw[0] == '"' {
+		return clip(unquote(raw), maxText)
 	}
 	var f flattener
-	f.b.Grow(min(len(v.Raw), maxText))
-	f.value("", v)
+	f.b.Grow(min(len(raw), maxText))
+	f.walk(raw, "")
 	return clip(f.b.String(), maxText)
 }
 
 func (f *flattener) full() bool { return f.leaves >= maxLeaves || f.b.Len() >= maxText }
 
-func (f *flattener) value(key string, v gjson.Result) {
-	if f.full() {
-		return
-	}
-	if v.Type == gjson.JSON {
-		object := v.IsObject()
-		if key != "" && object {
+// walk renders the value under a key.
+func (f *flattener) walk(raw, key string) {
+	switch raw[0] {
+	case '{':
+		if key != "" {
 			// A key can hold the id itself: {"<64 hex>": {…}}.
 			f.put(key, "")
 		}
-		v.ForEach(func(k, item gjson.Result) bool {
-			name := key
-			if object {
-				name = k.Str
-			}
-			f.value(name, item)
+		members(raw, func(name, value string) bool {
+			f.walk(value, name)
 			return !f.full()
 		})
-		return
-	}
-	switch v.Type {
-	case gjson.String:
-		f.put(key, v.Str)
-	case gjson.Null:
+	case '[':
+		items(raw, func(value string) bool {
+			f.walk(value, key)
+			return !f.full()
+		})
+	case '"':
+		f.put(key, unquote(raw))
+	case 'n':
 		f.put(key, "")
 	default:
-		f.put(key, v.Raw)
+		f.put(key, raw)
 	}
 }
 

@@ -92,48 +92,74 @@ func (e *Event) request(request gjson.Result) {
 	})
 }
 
-// decodeTexts reads exceptions[] and logs[], the first of each up to a bound.
-func decodeTexts(e *Event, exceptions, logs gjson.Result) {
-	eachItem(exceptions, maxExceptions, func(item gjson.Result) {
-		var name, message, stack string
-		var at time.Time
-		item.ForEach(func(key, v gjson.Result) bool {
+// decodeTexts reads exceptions[] and logs[], given as they stand in the text,
+// the first of each up to a bound.
+func decodeTexts(e *Event, exceptions, logs string) {
+	firstItems(exceptions, maxExceptions, func(item string) {
+		var name, message, stack, at string
+		members(item, func(key, v string) bool {
 			switch {
-			case fold(key.Str, "name"):
-				name = text(v)
-			case fold(key.Str, "message"):
-				message = text(v)
-			case fold(key.Str, "stack"):
-				stack = text(v)
-			case fold(key.Str, "timestamp"), fold(key.Str, "timestampms"):
-				at = millis(v.Num)
+			case fold(key, "name"):
+				name = textOf(v)
+			case fold(key, "message"):
+				message = textOf(v)
+			case fold(key, "stack"):
+				stack = textOf(v)
+			case fold(key, "timestamp"), fold(key, "timestampms"):
+				at = v
 			}
 			return true
 		})
 		t := newText(TextException, name, message, stack)
-		t.Time = at
+		t.Time = millis(numberOf(at))
 		e.Texts = append(e.Texts, t)
 	})
-	eachItem(logs, maxLogs, func(item gjson.Result) {
-		var message string
-		var info gjson.Result
-		var at time.Time
-		item.ForEach(func(key, v gjson.Result) bool {
+	firstItems(logs, maxLogs, func(item string) {
+		var message, info, at string
+		members(item, func(key, v string) bool {
 			switch {
-			case fold(key.Str, "message"):
+			case fold(key, "message"):
 				message = flat(v)
-			case fold(key.Str, "errorinfo"):
+			case fold(key, "errorinfo"):
 				info = v
-			case fold(key.Str, "timestamp"), fold(key.Str, "timestampms"):
-				at = millis(v.Num)
+			case fold(key, "timestamp"), fold(key, "timestampms"):
+				at = v
 			}
 			return true
 		})
 		t := newText(TextLog, "", message, "")
-		t.Time = at
-		addErrorInfo(&t, info)
+		t.Time = millis(numberOf(at))
+		if info != "" && info[0] == '[' {
+			addErrorInfo(&t, gjson.Parse(info))
+		}
 		e.Texts = append(e.Texts, t)
 	})
+}
+
+// firstItems calls f with the first objects of an array; anything else has none.
+func firstItems(list string, limit int, f func(item string)) {
+	if len(list) < 3 || list[0] != '[' {
+		return
+	}
+	items(list, func(item string) bool {
+		if item[0] == '{' {
+			f(item)
+		}
+		limit--
+		return limit > 0
+	})
+}
+
+// numberOf is a raw number; 0 when it is anything else.
+func numberOf(raw string) float64 {
+	if raw == "" || raw[0] != '-' && !isDigit(raw[0]) {
+		return 0
+	}
+	n, err := strconv.ParseFloat(raw, 64)
+	if err != nil && math.IsInf(n, -1) {
+		return 0
+	}
+	return n
 }
 
 // text is a string value, or nothing.
