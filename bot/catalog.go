@@ -132,6 +132,21 @@ func (c *Catalog) Put(r CaseRow) {
 	}
 }
 
+// Forget removes a row.
+func (c *Catalog) Forget(id string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	at, ok := c.at[id]
+	if !ok {
+		return
+	}
+	c.seen++
+	delete(c.at, id)
+	if i, found := slices.BinarySearchFunc(c.rows, CaseRow{ID: id, OpenedAt: at}, order); found {
+		c.rows = slices.Delete(c.rows, i, i+1)
+	}
+}
+
 func (c *Catalog) evict() {
 	i := slices.IndexFunc(c.rows, func(r CaseRow) bool { return r.State == Closed })
 	if i < 0 {

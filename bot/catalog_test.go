@@ -89,6 +89,19 @@ func TestCatalogIsBoundedAndKeepsOpenCases(t *testing.T) {
 	}
 }
 
+func TestCatalogForgets(t *testing.T) {
+	c := bot.NewCatalog(50)
+	for i := range 5 {
+		c.Put(row(i))
+	}
+	c.Forget("i00003")
+	c.Forget("never known")
+	rows, _, _ := c.List(bot.CaseQuery{})
+	if len(rows) != 4 || rows[0].ID != "i00004" || rows[1].ID != "i00002" {
+		t.Errorf("got %v", rows)
+	}
+}
+
 func BenchmarkCatalogList(b *testing.B) {
 	c := bot.NewCatalog(20_000)
 	for i := range 10_000 {

@@ -40,6 +40,8 @@ type Options struct {
 	Token string
 	// PublicURL is how people reach the service; empty: links are relative.
 	PublicURL string
+	// Life is how long a link opens; 0: LinkLife.
+	Life time.Duration
 	// Now is the clock; nil: time.Now.
 	Now func() time.Time
 }
@@ -50,6 +52,7 @@ type Gate struct {
 	token  [sha256.Size]byte
 	closed bool
 	base   string
+	life   time.Duration
 	secure bool
 	now    func() time.Time
 }
@@ -58,7 +61,10 @@ type Gate struct {
 func New(o Options) *Gate {
 	g := &Gate{
 		key: o.Key, token: sha256.Sum256([]byte(o.Token)), closed: o.Token == "",
-		base: strings.TrimRight(o.PublicURL, "/"), secure: strings.HasPrefix(o.PublicURL, "https://"), now: o.Now,
+		base: strings.TrimRight(o.PublicURL, "/"), secure: strings.HasPrefix(o.PublicURL, "https://"), life: o.Life, now: o.Now,
+	}
+	if g.life <= 0 {
+		g.life = LinkLife
 	}
 	if g.now == nil {
 		g.now = time.Now
@@ -77,7 +83,7 @@ func (g *Gate) URL(path string) string {
 
 // Path is URL without the public part, for pages that are served locally.
 func (g *Gate) Path(path string) string {
-	exp := strconv.FormatInt(g.now().Add(LinkLife).Unix(), 10)
+	exp := strconv.FormatInt(g.now().Add(g.life).Unix(), 10)
 	return (&url.URL{Path: path}).EscapedPath() + "?exp=" + exp + "&sig=" + g.sign("link", path, exp)
 }
 

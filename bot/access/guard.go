@@ -123,6 +123,6 @@ func refuse(w http.ResponseWriter, r *http.Request) {
 	}
 	to := html.EscapeString(r.URL.Path)
 	_, _ = w.Write([]byte(`<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>snapflame: no access</title><style>` + refuseStyle + `</style>
-<h1>This page needs a key</h1><p>Open it from the Slack thread of the incident: the link there is signed and opens for two weeks. Or sign in with the token that the operator set as <code>api.token</code>.</p>
+<h1>This page needs a key</h1><p>Open it from the Slack thread of the incident: the link there is signed, and it expires. Or sign in with the token that the operator set as <code>api.token</code>.</p>
 <form method="post" action="/session"><input type="hidden" name="to" value="` + to + `"><label>Token <input type="password" name="token" autocomplete="current-password" required></label> <button>Sign in</button></form></html>`))
 }

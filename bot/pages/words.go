@@ -141,7 +141,10 @@ func span(d time.Duration) string {
 }
 
 func ago(t, now time.Time) string {
-	if t.IsZero() || t.After(now) {
+	if t.IsZero() {
+		return "–"
+	}
+	if t.After(now) {
 		return "now"
 	}
 	if d := now.Sub(t); d >= time.Second {

@@ -1,0 +1,166 @@
+package app
+
+import (
+	"context"
+
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/snapflame/snapflame/bot"
+	"github.com/snapflame/snapflame/bot/api"
+	"github.com/snapflame/snapflame/bot/pages"
+	"github.com/snapflame/snapflame/capture"
+	"github.com/snapflame/snapflame/cmd/internal/conf"
+	"github.com/snapflame/snapflame/triggers"
+)
+
+// keptDecisions is how many recent decisions each replica remembers for
+// "why?", of those that acted and of those that ignored.
+const keptDecisions = 2000
+
+// trigger is the listener with its index and memory, and answers from them.
+type trigger struct {
+	listener *triggers.Listener
+	index    *triggers.Index
+	recent   *triggers.Recent
+	window   time.Duration
+	reader   *reader
+}
+
+var (
+	_ api.Objects   = (*trigger)(nil)
+	_ api.Decisions = (*trigger)(nil)
+	_ pages.Objects = (*trigger)(nil)
+	_ bot.Objects   = (*trigger)(nil)
+	_ bot.Decisions = (*trigger)(nil)
+)
+
+func (a *App) wireTriggers(context.Context) error {
+	c := a.config()
+	rules, err := compile(c)
+	if err != nil {
+		return err
+	}
+	t := &trigger{index: triggers.NewIndex(time.Now), recent: triggers.NewRecent(keptDecisions), window: c.Index.Window, reader: a.reader}
+	t.listener, err = triggers.NewListener(a.jet.Source(), a.desk, a.jet.Dead(), triggers.Options{
+		Rules: rules, Index: t.index, Recent: t.recent, Silences: a.silences.Active,
+		Observe: func(cl triggers.Class, act triggers.Action, n int64) {
+			a.metrics.events.WithLabelValues(classLabel(cl), string(act)).Add(float64(n))
+		},
+		Buried: func(r triggers.DecodeReason) { a.metrics.deadLetters.WithLabelValues(string(r)).Inc() },
+		Lag:    func(d time.Duration) { a.metrics.queueLag.Observe(d.Seconds()) },
+		Trouble: func(err error) {
+			a.log.Warn().Err(err).Msg("events are tried again")
+		},
+	})
+	if err != nil {
+		return err
+	}
+	a.trigger = t
+	a.layers.add(0, "triggers", t.listener.Run)
+	a.layers.add(2, "bindings", a.bindings)
+	return nil
+}
+
+// compile turns configured rules into the ones that decide. The configuration
+// was checked when it was loaded, so an error here is a rule that contradicts
+// itself.
+func compile(c *conf.Config) (*triggers.Rules, error) {
+	var rules []triggers.Rule
+	for _, r := range c.Rules {
+		rules = append(rules, triggers.Rule{
+			Name: r.Name, Profile: triggers.ProfileType(r.Profile), Duration: r.Duration, Repeat: r.Repeat,
+			Channel: r.Channel, Mention: r.Mention, Quiet: r.Quiet, Ignore: r.Ignore,
+			Match: triggers.Match{
+				Class: triggers.Class(r.Match.Class), Subclass: triggers.Subclass(r.Match.Subclass), Script: r.Match.Script,
+				Environment: r.Match.Environment, Entrypoint: r.Match.Entrypoint, Text: r.Match.Text,
+				Count: r.Match.Count, Window: r.Match.Window, ReturnedAfter: r.Match.ReturnedAfter,
+			},
+		})
+	}
+	out, err := triggers.CompileRules(rules, triggers.Defaults{Duration: c.Capture.Duration, Quiet: c.Incident.Quiet})
+	if err != nil {
+		return nil, fmt.Errorf("configuration: %w", err)
+	}
+	return out, nil
+}
+
+// bindings tells the index which namespaces there are and whose they are: a
+// caller without load lines of its own can only mean an object of its account.
+func (a *App) bindings(ctx context.Context) error {
+	for wait := time.Second; ; wait = min(2*wait, 10*time.Minute) {
+		if err := a.cf.Warm(ctx); err == nil {
+			wait = 10 * time.Minute
+		} else if ctx.Err() == nil {
+			a.person.unreachable(err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(wait):
+		}
+	}
+}
+
+// Objects lists the hottest Durable Objects, with what is known of each.
+func (t *trigger) Objects(ctx context.Context, script string, limit int) (bot.ObjectList, error) {
+	list := bot.ObjectList{Window: t.window.String()}
+	incidents, captures := t.about(ctx)
+	for _, l := range t.index.Hottest(script, limit) {
+		seconds := t.window.Seconds()
+		if known := time.Since(l.Since).Seconds(); !l.Since.IsZero() && known < seconds {
+			seconds = max(known, 1)
+		}
+		row := bot.ObjectRow{
+			Script: l.Target.Script, Entrypoint: l.Target.Entrypoint, ObjectID: l.Target.ObjectID,
+			Requests: int64(l.Requests * seconds), Errors: int64(l.Errors*seconds) + l.Overloads,
+			CPUMS: int64(l.CPU * seconds * 1000), WallMS: int64(l.Wall * seconds * 1000), ErrorBound: int64(l.CPUError * seconds * 1000),
+			LastError: l.LastError, Incident: incidents[l.Target.Key()], LastCapture: captures[l.Target.Key()],
+		}
+		row.QueuedMS = max(0, row.WallMS-row.CPUMS)
+		if list.Since.IsZero() || !l.Since.IsZero() && l.Since.Before(list.Since) {
+			list.Since = l.Since
+		}
+		list.Objects = append(list.Objects, row)
+	}
+	return list, nil
+}
+
+// about finds the open incident and the newest capture of each target.
+func (t *trigger) about(ctx context.Context) (incidents, captures map[string]string) {
+	incidents, captures = map[string]string{}, map[string]string{}
+	rows, _, _, err := t.reader.ListCases(ctx, bot.CaseQuery{State: bot.Open, Limit: 200})
+	if err == nil {
+		for _, r := range slices.Backward(rows) {
+			incidents[r.Target.Key()] = r.ID
+		}
+	}
+	records, err := t.reader.records.RecordsList(ctx, time.Time{}, 500)
+	if err == nil {
+		for _, r := range slices.Backward(records) {
+			if r.State == capture.Stored {
+				captures[r.Target.Key()] = r.ID
+			}
+		}
+	}
+	return incidents, captures
+}
+
+// Decisions lists what was decided lately, newest first; an empty script is all.
+func (t *trigger) Decisions(_ context.Context, script string, limit int) ([]bot.DecisionRow, error) {
+	var keep func(triggers.Decision) bool
+	if script != "" {
+		keep = func(d triggers.Decision) bool { return d.Event.Script == script || d.Target.Script == script }
+	}
+	var out []bot.DecisionRow
+	for _, p := range t.recent.List(limit, keep) {
+		d := p.Decision
+		row := bot.DecisionRow{At: p.At, Incident: d.IncidentID, Class: d.Class, Decision: d.Action, Script: d.Event.Script, Rule: d.Rule, Reason: d.Sentence, Code: d.Reason}
+		if d.Target.Kind != "" {
+			row.Target = &d.Target
+		}
+		out = append(out, row)
+	}
+	return out, nil
+}
