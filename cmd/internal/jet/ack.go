@@ -2,14 +2,12 @@ package jet
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -123,22 +121,4 @@ type pullRequest struct {
 
 func nextSubject(stream, consumer string) string {
 	return jetstream.DefaultAPIPrefix + "CONSUMER.MSG.NEXT." + stream + "." + consumer
-}
-
-// one asks a consumer for a message that is there now; nil when there is none.
-func (j *Jet) one(ctx context.Context, stream, consumer string) (*nats.Msg, error) {
-	body, err := json.Marshal(pullRequest{Batch: 1, NoWait: true})
-	if err != nil {
-		return nil, fmt.Errorf("pull from %s: %w", stream, err)
-	}
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
-	defer cancel()
-	m, err := j.nc.RequestWithContext(ctx, nextSubject(stream, consumer), body)
-	if err != nil {
-		return nil, fmt.Errorf("pull from %s: %w", stream, typed(err))
-	}
-	if m.Header.Get("Status") != "" { // 404 no messages, 408, 409
-		return nil, nil
-	}
-	return m, nil
 }

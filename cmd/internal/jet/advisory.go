@@ -13,9 +13,8 @@ import (
 	"github.com/snapflame/snapflame/triggers"
 )
 
-// advisoryPrefix is where the server says that it gave a message up: the last
-// fence, as maxTries is lower than the consumer's own bound. It is only said
-// while a pull is waiting.
+// advisoryPrefix is where the server says that it gave a message up. Our own
+// consumers never make it do so; one that an operator has changed may.
 const advisoryPrefix = "$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES."
 
 // hearAdvisories puts given-up messages among the dead letters. The replicas

@@ -136,8 +136,8 @@ func (j *Jet) serve(run context.Context) {
 
 func (j *Jet) parts() {
 	j.source = newSource(j)
-	j.jobs = &Jobs{j: j, hint: newHint(), turn: make(chan struct{}, 1)}
-	j.outbox = &Outbox{j: j, hint: newHint(), turn: make(chan struct{}, 1), flight: map[string]*flight{}}
+	j.jobs = &Jobs{j: j, hint: newHint(), ask: newAsker(j), turn: make(chan struct{}, 1)}
+	j.outbox = &Outbox{j: j, hint: newHint(), ask: newAsker(j), turn: make(chan struct{}, 1), flight: map[string]*Post{}}
 	j.incidents = newIndex(closedPrefix, "closed_at")
 	j.captures = newIndex(recordPrefix, "queued_at")
 }

@@ -42,6 +42,7 @@ type Jobs struct {
 	j    *Jet
 	hint *hint
 	turn chan struct{} // one waiter at a time asks the server
+	ask  *asker
 }
 
 // Jobs is the queue of captures, for bot (Submit) and capture (Next).
@@ -118,7 +119,7 @@ func (q *Jobs) Next(ctx context.Context, wait time.Duration) (capture.Task, erro
 
 // look calls f until it finds something or wait has passed. Waiters take turns.
 func (j *Jet) look(ctx context.Context, wait time.Duration, h *hint, turn chan struct{}, f func() (bool, error)) error {
-	deadline := time.NewTimer(wait)
+	deadline := time.NewTimer(max(wait, time.Millisecond)) // at least one look
 	defer deadline.Stop()
 	select {
 	case turn <- struct{}{}:
@@ -136,6 +137,9 @@ func (j *Jet) look(ctx context.Context, wait time.Duration, h *hint, turn chan s
 		found, err := f()
 		if found || (err != nil && !errors.Is(err, ErrUnavailable)) {
 			return err
+		}
+		if err != nil {
+			j.log.Debug().Err(err).Msg("look for work")
 		}
 		poll := time.NewTimer(pause)
 		select {
@@ -160,7 +164,7 @@ func (j *Jet) look(ctx context.Context, wait time.Duration, h *hint, turn chan s
 // first is the most urgent job that is there now.
 func (q *Jobs) first(ctx context.Context) (*task, error) {
 	for level := range Priorities {
-		m, err := q.j.one(ctx, jobsStream, jobsConsumer(level))
+		m, err := q.ask.one(ctx, jobsStream, jobsConsumer(level))
 		if err != nil {
 			return nil, err
 		}
@@ -226,11 +230,42 @@ func (t *task) Later(delay time.Duration) error {
 	return t.j.tell(t.m.Reply, nak(delay))
 }
 
-// Done implements capture.Task.
+// Done implements capture.Task. With replicas the confirmed acknowledgement is
+// a little ahead of the removal; the target is free only after that.
 func (t *task) Done(ctx context.Context) error {
 	t.ended.Store(true)
-	if err := t.j.confirm(ctx, t.m.Reply, []byte(ackAck)); err != nil {
+	err := t.j.confirm(ctx, t.m.Reply, []byte(ackAck))
+	for wait := time.Millisecond; err == nil; wait = min(2*wait, 100*time.Millisecond) {
+		var there bool
+		if there, err = t.queued(ctx); err != nil || !there {
+			break
+		}
+		select {
+		case <-ctx.Done():
+			err = ctx.Err()
+		case <-t.j.done:
+			err = ErrClosed
+		case <-time.After(wait):
+		}
+	}
+	if err != nil {
 		return fmt.Errorf("end capture %s: %w", t.job.ID, err)
 	}
 	return nil
+}
+
+// queued reports whether the message still stands in the stream.
+func (t *task) queued(ctx context.Context) (bool, error) {
+	md, _ := readMeta(t.m.Reply)
+	_, err := t.j.streams.jobs.GetMsg(ctx, md.sequence)
+	switch {
+	case err == nil:
+		return true, nil
+	case errors.Is(err, jetstream.ErrMsgNotFound):
+		return false, nil
+	}
+	if err = typed(err); errors.Is(err, ErrUnavailable) && ctx.Err() == nil {
+		return true, nil // looked at again
+	}
+	return false, err
 }

@@ -59,11 +59,11 @@ const (
 
 // streams are the handles of what layout has found or made.
 type streams struct {
-	managed                       bool // we made the event stream
-	events, jobs, outbox, dead    jetstream.Stream
-	incidents, records, state     *bucket
-	objects                       jetstream.ObjectStore
-	eventsMaxBytes, objectsMaxLen int64
+	managed                    bool // we made the event stream
+	events, jobs, outbox, dead jetstream.Stream
+	incidents, records, state  *bucket
+	objects                    jetstream.ObjectStore
+	eventsMaxBytes             int64
 }
 
 // layout finds or makes everything. It can be repeated.
@@ -200,21 +200,19 @@ func (j *Jet) layBucket(ctx context.Context, name string, maxBytes int64) (*buck
 	return &bucket{j: j, name: name, stream: st, kv: kv, prefix: "$KV." + name + "."}, nil
 }
 
+// layObjects makes the file store as a stream, for the same reason as a bucket.
 func (j *Jet) layObjects(ctx context.Context, s *streams, maxBytes int64) error {
-	ob, err := j.js.ObjectStore(ctx, objectsBucket)
-	if errors.Is(err, jetstream.ErrBucketNotFound) {
-		ob, err = j.js.CreateObjectStore(ctx, jetstream.ObjectStoreConfig{
-			Bucket: objectsBucket, Description: "profiles and pictures", MaxBytes: maxBytes,
-			Storage: jetstream.FileStorage, Replicas: j.opts.Replicas,
-		})
-		if errors.Is(err, jetstream.ErrBucketExists) {
-			ob, err = j.js.ObjectStore(ctx, objectsBucket)
-		}
-	}
+	_, err := j.ours(ctx, jetstream.StreamConfig{
+		Name: "OBJ_" + objectsBucket, Description: "profiles and pictures",
+		Subjects: []string{"$O." + objectsBucket + ".C.>", "$O." + objectsBucket + ".M.>"},
+		Discard:  jetstream.DiscardNew, AllowRollup: true, AllowDirect: j.opts.Replicas == 1, MaxBytes: maxBytes,
+	})
 	if err != nil {
+		return err
+	}
+	if s.objects, err = j.js.ObjectStore(ctx, objectsBucket); err != nil {
 		return j.layErr("OBJ_"+objectsBucket, err)
 	}
-	s.objects, s.objectsMaxLen = ob, maxBytes
 	return nil
 }
 

@@ -3,6 +3,7 @@ package jet
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -26,14 +27,13 @@ const postTries = 20_000
 type Outbox struct {
 	j    *Jet
 	hint *hint
+	ask  *asker
+	turn chan struct{} // one waiter at a time asks the server
 
 	mu     sync.Mutex
-	flight map[string]*flight // key → what is being sent
-	turn   chan struct{}
+	flight map[string]*Post // key → what is being sent
+	ready  []*Post          // waited for one that is done, and come next
 }
-
-// flight is a key that is being sent, and the newer post that waits for it.
-type flight struct{ next *Post }
 
 // Outbox is the messages owed to Slack, for bot (Put) and slackio (Next).
 func (j *Jet) Outbox() *Outbox { return j.outbox }
@@ -58,15 +58,18 @@ func (o *Outbox) Put(ctx context.Context, p bot.Post) error {
 	return nil
 }
 
-// Post is one post in the sender's hands. It is kept alive until Ack or Later,
-// or until its keep-alive fails; Touch is for a sender that wants to know.
+// Post is one post in the sender's hands for five seconds, and for five more
+// with every Touch.
 type Post struct {
 	o    *Outbox
 	key  string // as in the subject
 	m    *nats.Msg
 	post bot.Post
-	quit chan struct{}
 	once sync.Once
+
+	// Guarded by Outbox.mu.
+	next    *Post // a newer one of the key, waiting for this
+	touched time.Time
 }
 
 // Next returns the next post, nil when wait has passed.
@@ -76,8 +79,11 @@ func (o *Outbox) Next(ctx context.Context, wait time.Duration) (*Post, error) {
 	}
 	var got *Post
 	err := o.j.look(ctx, wait, o.hint, o.turn, func() (bool, error) {
+		if got = o.waited(); got != nil {
+			return true, nil
+		}
 		for {
-			m, err := o.j.one(ctx, outboxStream, outboxConsumer)
+			m, err := o.ask.one(ctx, outboxStream, outboxConsumer)
 			if m == nil || err != nil {
 				return false, err
 			}
@@ -92,7 +98,7 @@ func (o *Outbox) Next(ctx context.Context, wait time.Duration) (*Post, error) {
 // claim makes a delivery the one of its key, or lets it wait for that one.
 func (o *Outbox) claim(ctx context.Context, m *nats.Msg) *Post {
 	md, _ := readMeta(m.Reply)
-	p := &Post{o: o, m: m, key: m.Subject[min(len(outboxSubject), len(m.Subject)):], quit: make(chan struct{})}
+	p := &Post{o: o, m: m, key: m.Subject[min(len(outboxSubject), len(m.Subject)):], touched: time.Now()}
 	if err := json.Unmarshal(m.Data, &p.post); err != nil {
 		o.j.buryMsg(ctx, outboxStream, m, md, "not a post: "+err.Error())
 		return nil
@@ -103,41 +109,53 @@ func (o *Outbox) claim(ctx context.Context, m *nats.Msg) *Post {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if f := o.flight[p.key]; f != nil {
-		if f.next != nil {
-			f.next.putBack()
-		}
-		f.next = p
-		o.j.wg.Go(p.live)
+	if f := o.flight[p.key]; f != nil && f.held() {
+		f.next = p // in the place of an older one, which the server no longer has
 		return nil
 	}
-	o.flight[p.key] = &flight{}
-	o.j.wg.Go(p.live)
+	o.flight[p.key] = p
 	return p
 }
 
-// live keeps the post ours.
-func (p *Post) live() {
-	t := time.NewTicker(time.Second)
-	defer t.Stop()
-	for {
-		select {
-		case <-p.quit:
-			return
-		case <-p.o.j.done:
-			return
-		case <-t.C:
-			_ = p.Touch()
+// held reports whether the server still counts the post as ours. A sender that
+// stopped without an answer does not keep its key. The caller holds mu.
+func (p *Post) held() bool { return time.Since(p.touched) < askStale }
+
+// waited is a post whose predecessor is done.
+func (o *Outbox) waited() *Post {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for len(o.ready) > 0 {
+		p := o.ready[0]
+		o.ready = o.ready[1:]
+		if f := o.flight[p.key]; p.held() && f == nil {
+			o.flight[p.key] = p
+			return p
 		}
 	}
+	return nil
 }
 
 // Post is what to send.
 func (p *Post) Post() bot.Post { return p.post }
 
-// Touch keeps the post ours for another five seconds; it is done every second
-// without being asked.
-func (p *Post) Touch() error { return p.o.j.tell(p.m.Reply, []byte(ackProgress)) }
+// Touch keeps the post ours for another five seconds.
+func (p *Post) Touch() error {
+	p.o.mu.Lock()
+	now := time.Now()
+	p.touched = now
+	replies := []string{p.m.Reply}
+	if p.next != nil {
+		p.next.touched = now
+		replies = append(replies, p.next.m.Reply)
+	}
+	p.o.mu.Unlock()
+	var err error
+	for _, r := range replies {
+		err = errors.Join(err, p.o.j.tell(r, []byte(ackProgress)))
+	}
+	return err
+}
 
 // Ack removes this post from the outbox, for certain when it returns. A newer
 // one of its key stays.
@@ -151,34 +169,21 @@ func (p *Post) Later(delay time.Duration) error {
 	return p.settle(func() error { return p.o.j.tell(p.m.Reply, nak(delay)) })
 }
 
+// settle answers once, and lets the next one of the key come.
 func (p *Post) settle(answer func() error) error {
-	first, err := p.end(answer)
-	if !first {
-		return nil
-	}
-	o := p.o
-	o.mu.Lock()
-	f := o.flight[p.key]
-	delete(o.flight, p.key)
-	o.mu.Unlock()
-	if f != nil && f.next != nil {
-		// Back to the server, which hands it out at once: one way in, one order.
-		f.next.putBack()
-		o.hint.give()
-	}
-	return err
-}
-
-func (p *Post) putBack() {
-	_, _ = p.end(func() error { return p.o.j.tell(p.m.Reply, nak(0)) })
-}
-
-// end answers once.
-func (p *Post) end(answer func() error) (first bool, err error) {
+	var err error
 	p.once.Do(func() {
-		first = true
-		close(p.quit)
 		err = answer()
+		o := p.o
+		o.mu.Lock()
+		if o.flight[p.key] == p {
+			delete(o.flight, p.key)
+		}
+		if p.next != nil {
+			o.ready = append(o.ready, p.next)
+		}
+		o.mu.Unlock()
+		o.hint.give()
 	})
-	return first, err
+	return err
 }

@@ -83,22 +83,41 @@ func (p *Profiles) File(ctx context.Context, name string) ([]byte, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, sendBudget)
 	defer cancel()
-	r, err := p.j.streams.objects.Get(ctx, name)
-	if errors.Is(err, jetstream.ErrObjectNotFound) {
-		return nil, fmt.Errorf("file %s: %w", name, capture.ErrNotFound)
+	for wait := 10 * time.Millisecond; ; wait = min(2*wait, time.Second) {
+		data, err := p.get(ctx, name)
+		switch {
+		case err == nil:
+			return data, nil
+		case errors.Is(err, jetstream.ErrObjectNotFound):
+			return nil, fmt.Errorf("file %s: %w", name, capture.ErrNotFound)
+		}
+		// A replica that is behind gives only a part: the digest does not match.
+		err = typed(err)
+		behind := errors.Is(err, jetstream.ErrDigestMismatch) && wait < 500*time.Millisecond
+		if (!behind && !errors.Is(err, ErrUnavailable)) || ctx.Err() != nil {
+			return nil, fmt.Errorf("read %s: %w", name, err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("read %s: %w", name, err)
+		case <-p.j.done:
+			return nil, ErrClosed
+		case <-time.After(wait):
+		}
 	}
+}
+
+func (p *Profiles) get(ctx context.Context, name string) ([]byte, error) {
+	r, err := p.j.streams.objects.Get(ctx, name)
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", name, typed(err))
+		return nil, err //nolint:wrapcheck // typed by the caller
 	}
 	defer func() { _ = r.Close() }()
 	data, err := io.ReadAll(io.LimitReader(r, maxObject+1))
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", name, typed(err))
+	if err == nil && len(data) > maxObject {
+		err = ErrTooLarge
 	}
-	if len(data) > maxObject {
-		return nil, fmt.Errorf("read %s: %w", name, ErrTooLarge)
-	}
-	return data, nil
+	return data, err
 }
 
 // OpenFile is File as a reader with its size in bytes.

@@ -74,8 +74,8 @@ func (s *Source) run(ctx context.Context) {
 }
 
 // Fetch returns 1 to limit deliveries as soon as there are any, or none when
-// wait has passed. An event that was handed out thirty times without an
-// acknowledgement goes to the dead letters instead.
+// wait has passed. An event that was handed out a hundred times without
+// an acknowledgement goes to the dead letters instead.
 func (s *Source) Fetch(ctx context.Context, limit int, wait time.Duration) ([]triggers.Delivery, error) {
 	if err := s.j.await(ctx); err != nil {
 		return nil, err

@@ -66,7 +66,8 @@ func (s *State) Delete(ctx context.Context, key string) error {
 	return s.j.streams.state.remove(ctx, k, 0)
 }
 
-// Keys implements bot.State: the keys that begin with prefix, in order.
+// Keys implements bot.State: the keys that begin with prefix, in order. With
+// replicas, what was written a moment ago may not be among them yet.
 func (s *State) Keys(ctx context.Context, prefix string) ([]string, error) {
 	if err := s.j.await(ctx); err != nil {
 		return nil, err
