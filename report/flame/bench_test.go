@@ -3,11 +3,10 @@ package flame_test
 import (
 	"bytes"
 	"compress/gzip"
+	"encoding/binary"
 	"io"
 	"os"
 	"testing"
-
-	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/snapflame/snapflame/report"
 	"github.com/snapflame/snapflame/report/flame"
@@ -17,9 +16,29 @@ import (
 // functions, and a real one of 50 s.
 var benchmarked = []string{"synthetic-50k-idle.cpu.pb.gz", "long-50s.cpu.pb.gz"}
 
-// BenchmarkFloor is the yardstick: gunzip and one walk over the bytes of the
-// same captures, which nothing that reads them can undercut.
+// BenchmarkFloor is the yardstick: gunzip and one walk over every number of
+// every sample, which nothing that reads a capture can undercut.
 func BenchmarkFloor(b *testing.B) {
+	each(b, func(b *testing.B, packed []byte) {
+		b.Helper()
+		for b.Loop() {
+			z, err := gzip.NewReader(bytes.NewReader(packed))
+			if err != nil {
+				b.Fatal(err)
+			}
+			raw, err := io.ReadAll(z)
+			if err != nil {
+				b.Fatal(err)
+			}
+			if numbers(raw, true) < 40_000 {
+				b.Fatal("the walk found no capture")
+			}
+		}
+	})
+}
+
+func each(b *testing.B, f func(b *testing.B, packed []byte)) {
+	b.Helper()
 	for _, name := range benchmarked {
 		b.Run(name, func(b *testing.B) {
 			packed, err := os.ReadFile("../testdata/profiles/" + name)
@@ -27,44 +46,81 @@ func BenchmarkFloor(b *testing.B) {
 				b.Fatal(err)
 			}
 			b.ReportAllocs()
-			for b.Loop() {
-				z, err := gzip.NewReader(bytes.NewReader(packed))
-				if err != nil {
-					b.Fatal(err)
-				}
-				raw, err := io.ReadAll(z)
-				if err != nil {
-					b.Fatal(err)
-				}
-				if fields(raw, 2) < 1000 {
-					b.Fatal("the walk found no profile")
-				}
-			}
+			f(b, packed)
 		})
 	}
 }
 
-// fields walks a message and, so deep, the messages in it.
-func fields(raw []byte, depth int) int {
-	n := 0
+// numbers counts the varints of a profile's samples (field 2 of the outer
+// message), without looking at anything else.
+func numbers(raw []byte, outer bool) (n int) {
 	for len(raw) > 0 {
-		_, typ, k := protowire.ConsumeTag(raw)
-		if k < 0 {
-			return n
-		}
+		tag, k := binary.Uvarint(raw)
+		raw = raw[k:]
+		v, k := binary.Uvarint(raw)
 		raw = raw[k:]
 		n++
-		if typ == protowire.BytesType && depth > 0 {
-			if v, _ := protowire.ConsumeBytes(raw); len(v) > 0 {
-				n += fields(v, depth-1)
+		if tag&7 != 2 {
+			continue
+		}
+		part := raw[:v]
+		raw = raw[v:]
+		switch {
+		case outer && tag>>3 == 2:
+			n += numbers(part, false)
+		case !outer:
+			for _, c := range part {
+				if c < 0x80 {
+					n++
+				}
 			}
 		}
-		if k = protowire.ConsumeFieldValue(1, typ, raw); k < 0 {
-			return n
-		}
-		raw = raw[k:]
 	}
 	return n
+}
+
+// BenchmarkCaptureToPNG is what a report in a thread costs: bytes of a capture
+// to figures, findings and picture.
+func BenchmarkCaptureToPNG(b *testing.B) {
+	each(b, func(b *testing.B, packed []byte) {
+		b.Helper()
+		for b.Loop() {
+			r, err := report.Analyse(packed, report.Options{})
+			if err != nil {
+				b.Fatal(err)
+			}
+			if err := flame.PNG(io.Discard, r); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
+
+// BenchmarkCaptureToAll adds a comparison, with a baseline that was analysed
+// before, and the page.
+func BenchmarkCaptureToAll(b *testing.B) {
+	each(b, func(b *testing.B, packed []byte) {
+		b.Helper()
+		base, err := report.Analyse(packed, report.Options{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		for b.Loop() {
+			r, err := report.Analyse(packed, report.Options{})
+			if err != nil {
+				b.Fatal(err)
+			}
+			if r.Base, err = report.Compare(r, []*report.Report{base}); err != nil {
+				b.Fatal(err)
+			}
+			if err := flame.DiffPNG(io.Discard, r); err != nil {
+				b.Fatal(err)
+			}
+			if err := flame.HTML(io.Discard, r); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
 }
 
 func BenchmarkPNG(b *testing.B)  { render(b, flame.PNG) }
@@ -72,6 +128,7 @@ func BenchmarkSVG(b *testing.B)  { render(b, flame.SVG) }
 func BenchmarkHTML(b *testing.B) { render(b, flame.HTML) }
 
 func render(b *testing.B, f func(io.Writer, *report.Report) error) {
+	b.Helper()
 	for _, name := range benchmarked {
 		b.Run(name, func(b *testing.B) {
 			r := load(b, name)

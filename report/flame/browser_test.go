@@ -26,8 +26,19 @@ import (
 
 var shots = flag.String("shots", "", "write screenshots of the page to this folder, to look at")
 
+// visitor is a test with a browser.
+type visitor struct {
+	t   *testing.T
+	ctx context.Context //nolint:containedctx // chromedp keeps its browser in a context
+}
+
+// run gives a subtest to the same browser.
+func (v visitor) run(name string, f func(v visitor)) {
+	v.t.Run(name, func(t *testing.T) { f(visitor{t, v.ctx}) })
+}
+
 // browser starts one headless Chromium for a test and its subtests.
-func browser(t *testing.T) context.Context {
+func browser(t *testing.T) visitor {
 	t.Helper()
 	path := ""
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "headless-shell"} {
@@ -48,20 +59,21 @@ func browser(t *testing.T) context.Context {
 	if err := chromedp.Do(ctx); err != nil {
 		t.Fatalf("start %s: %v", path, err)
 	}
-	return ctx
+	return visitor{t, ctx}
 }
 
 // tab is one open page, and what it did that it must not.
 type tab struct {
 	t    *testing.T
-	ctx  context.Context
+	ctx  context.Context //nolint:containedctx // as above
 	mu   sync.Mutex
 	sins []string
 }
 
 // open writes the page to a file and opens it in a new tab. What the page logs
 // and requests is an error when the test ends.
-func open(t *testing.T, browser context.Context, r *report.Report, width, height int64, hash string) *tab {
+func (v visitor) open(r *report.Report, width, height int64, hash string) *tab {
+	t := v.t
 	t.Helper()
 	var b bytes.Buffer
 	if err := flame.HTML(&b, r); err != nil {
@@ -71,13 +83,14 @@ func open(t *testing.T, browser context.Context, r *report.Report, width, height
 	if err := os.WriteFile(path, b.Bytes(), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return visit(t, browser, "file://"+path+hash, width, height)
+	return v.visit("file://"+path+hash, width, height)
 }
 
 // visit opens an address in a new tab.
-func visit(t *testing.T, browser context.Context, address string, width, height int64) *tab {
+func (v visitor) visit(address string, width, height int64) *tab {
+	t := v.t
 	t.Helper()
-	ctx, stop := chromedp.NewContext(browser)
+	ctx, stop := chromedp.NewContext(v.ctx)
 	t.Cleanup(stop)
 	if err := chromedp.Do(ctx); err != nil {
 		t.Fatal(err)
@@ -92,8 +105,8 @@ func visit(t *testing.T, browser context.Context, address string, width, height 
 	t.Cleanup(func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		for _, s := range p.sins {
-			t.Errorf("the page %s", s)
+		for _, sin := range p.sins {
+			t.Errorf("the page %s", sin)
 		}
 	})
 	if _, err := chromedp.Call(ctx, network.Enable, network.EnableParams{}); err != nil {

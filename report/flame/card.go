@@ -34,7 +34,7 @@ func compose(r *report.Report, p *pen, diff, titles bool) (*scene, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &card{pen: p, r: r, diff: diff, long: titles, head: verdict(r, diff)}
+	c := &card{pen: p, r: r, diff: diff, long: titles, head: verdict(r)}
 	c.width, c.colours, c.label = cardWidth, plainColours, Alt(r)
 	if diff {
 		c.colours = diffColours
@@ -97,9 +97,12 @@ type kindShare struct {
 // kinds sums self time by kind, in a fixed order, leaving out what is absent.
 func kinds(t *report.Tree) []kindShare {
 	list := []kindShare{
-		{label: "your code", fill: app}, {label: "dependencies", fill: dependency},
-		{label: "runtime", fill: runtime}, {label: "V8 built-ins", fill: builtin},
-		{label: "garbage collector", fill: gc}, {label: "wasm", fill: wasm},
+		{label: "your code", fill: app},
+		{label: "dependencies", fill: dependency},
+		{label: "runtime", fill: runtime},
+		{label: "V8 built-ins", fill: builtin},
+		{label: "garbage collector", fill: gc},
+		{label: "wasm", fill: wasm},
 	}
 	index := map[report.Kind]int{
 		report.KindApp: 0, report.KindDependency: 1, report.KindRuntime: 2,
@@ -107,7 +110,7 @@ func kinds(t *report.Tree) []kindShare {
 	}
 	all := float64(t.Nodes[0].Total)
 	for i := 1; i < len(t.Nodes); i++ {
-		k, ok := index[frameOf(t, int32(i)).Kind] //nolint:gosec // parents are int32, so are indices
+		k, ok := index[frameOf(t, int32(i)).Kind]
 		if !ok {
 			k = 3
 		}
@@ -145,7 +148,7 @@ func (c *card) drawScale() {
 	say("width: share now", 0)
 	c.y += 38
 	line := "No change that its 95 % interval supports"
-	for i, ch := range clear(c.r.Base) {
+	for i, ch := range called(c.r.Base) {
 		next := line + "  ·  " + changeWords(ch)
 		if i == 0 {
 			next = "Points (95 % interval):  " + changeWords(ch)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"image"
+	"image/color"
 	"io"
 	"sync"
 
@@ -46,8 +47,9 @@ func encode(w io.Writer, img *image.Paletted) error {
 	head = append(head, 8, colourType, 0, 0, 0)
 	colours := make([]byte, 0, 3*len(img.Palette))
 	for _, c := range img.Palette {
-		r, g, b, _ := c.RGBA()
-		colours = append(colours, byte(r>>8), byte(g>>8), byte(b>>8))
+		if rgb, ok := c.(color.RGBA); ok {
+			colours = append(colours, rgb.R, rgb.G, rgb.B)
+		}
 	}
 	if _, err := io.WriteString(w, pngSignature); err != nil {
 		return err

@@ -178,7 +178,7 @@ func (p *pen) glyphAt(s style, l *letter, sub int) *glyph {
 		return g
 	}
 	g := new(glyph)
-	dot := fixed.Point26_6{X: fixed.Int26_6(sub * 64 / subpixels)}
+	dot := fixed.Point26_6{X: fixed.Int26_6(sub * 64 / subpixels)} //nolint:gosec // under 64
 	dr, mask, at, _, ok := p.faces[s].Glyph(dot, l.index)
 	if alpha, isAlpha := mask.(*image.Alpha); ok && isAlpha && !dr.Empty() {
 		g.rect = dr

@@ -56,7 +56,7 @@ func childrenOf(t *report.Tree) (children, error) {
 	next := slices.Clone(c.start)
 	for i := 1; i < len(t.Nodes); i++ {
 		p := t.Nodes[i].Parent
-		c.list[next[p]] = int32(i) //nolint:gosec // a tree has fewer than 2^31 nodes: their parents are int32
+		c.list[next[p]] = int32(i)
 		next[p]++
 	}
 	return c, nil

@@ -2,7 +2,6 @@ package flame_test
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"html"
 	"io"
@@ -20,21 +19,21 @@ import (
 
 func TestPage(t *testing.T) {
 	b := browser(t)
-	t.Run("zoom", func(t *testing.T) { testZoom(t, b) })
-	t.Run("keyboard", func(t *testing.T) { testKeyboard(t, b) })
-	t.Run("search", func(t *testing.T) { testSearch(t, b) })
-	t.Run("table", func(t *testing.T) { testTable(t, b) })
-	t.Run("sandwich", func(t *testing.T) { testSandwich(t, b) })
-	t.Run("compare", func(t *testing.T) { testCompare(t, b) })
-	t.Run("theme", func(t *testing.T) { testTheme(t, b) })
-	t.Run("phone", func(t *testing.T) { testPhone(t, b) })
-	t.Run("link", func(t *testing.T) { testLink(t, b) })
-	t.Run("hostile", func(t *testing.T) { testHostile(t, b) })
-	t.Run("large", func(t *testing.T) { testLarge(t, b) })
+	b.run("zoom", testZoom)
+	b.run("keyboard", testKeyboard)
+	b.run("search", testSearch)
+	b.run("table", testTable)
+	b.run("sandwich", testSandwich)
+	b.run("compare", testCompare)
+	b.run("theme", testTheme)
+	b.run("phone", testPhone)
+	b.run("link", testLink)
+	b.run("hostile", testHostile)
+	b.run("large", testLarge)
 }
 
-func testZoom(t *testing.T, b context.Context) {
-	p := open(t, b, load(t, "typescript.cpu.pb.gz"), 1440, 1000, "")
+func testZoom(v visitor) {
+	p := v.open(load(v.t, "typescript.cpu.pb.gz"), 1440, 1000, "")
 	p.shows("title", "h1", "genericJsonReplacer uses 21.6 % of busy CPU")
 	p.shows("legend", "#sf-legend", "garbage collector 19.2 %")
 	p.shot("flame-light-1440")
@@ -46,12 +45,12 @@ func testZoom(t *testing.T, b context.Context) {
 	p.shows("path after a click on the caller", "#sf-crumbs", "All frames fetch 55.4 %")
 	p.click(`#sf-crumbs button`)
 	if got := p.text("#sf-crumbs"); got != "All frames" {
-		t.Errorf("path after All frames is %q", got)
+		v.t.Errorf("path after All frames is %q", got)
 	}
 }
 
-func testKeyboard(t *testing.T, b context.Context) {
-	p := open(t, b, load(t, "typescript.cpu.pb.gz"), 1440, 1000, "")
+func testKeyboard(v visitor) {
+	p := v.open(load(v.t, "typescript.cpu.pb.gz"), 1440, 1000, "")
 	p.focus("#sf-stage")
 	p.press(kb.ArrowDown, kb.ArrowDown)
 	p.shows("two down", "#sf-what", "/hash")
@@ -67,7 +66,7 @@ func testKeyboard(t *testing.T, b context.Context) {
 	p.shows("Backspace", "#sf-crumbs", "All frames fetch 55.4 %")
 	p.press(kb.Escape)
 	if got := p.text("#sf-crumbs"); got != "All frames" {
-		t.Errorf("path after Esc is %q", got)
+		v.t.Errorf("path after Esc is %q", got)
 	}
 	p.press("f")
 	p.wants("flipped", p.eval(`document.getElementById('sf-flip').getAttribute('aria-pressed')`), "true")
@@ -88,8 +87,8 @@ func testKeyboard(t *testing.T, b context.Context) {
 	p.wants("focus ring", ring, "solid true")
 }
 
-func testSearch(t *testing.T, b context.Context) {
-	p := open(t, b, load(t, "typescript.cpu.pb.gz"), 1440, 1000, "")
+func testSearch(v visitor) {
+	p := v.open(load(v.t, "typescript.cpu.pb.gz"), 1440, 1000, "")
 	p.press("/")
 	p.wants("/", p.eval(`document.activeElement.id`), "sf-q")
 	p.eval(`document.getElementById('sf-q').value = ''`) // the simulated key types even so
@@ -101,7 +100,7 @@ func testSearch(t *testing.T, b context.Context) {
 	p.shows("next match", "#sf-what", "genericJsonReplacer")
 	p.press(kb.Escape)
 	if got := p.text("#sf-match"); got != "" {
-		t.Errorf("after Esc the match says %q", got)
+		v.t.Errorf("after Esc the match says %q", got)
 	}
 	p.press("(") // no regular expression: taken as it is
 	p.shows("plain text", "#sf-match", "in ")
@@ -110,8 +109,8 @@ func testSearch(t *testing.T, b context.Context) {
 	p.shows("by file", "#sf-match", "24.8 % in 4 functions")
 }
 
-func testTable(t *testing.T, b context.Context) {
-	p := open(t, b, load(t, "typescript.cpu.pb.gz"), 1440, 1000, "")
+func testTable(v visitor) {
+	p := v.open(load(v.t, "typescript.cpu.pb.gz"), 1440, 1000, "")
 	p.clickRow(0.4, 2)
 	p.click(`[data-view=table]`)
 	p.shows("by self", "#sf-rows tr", "genericJsonReplacer src/replacer.ts:16")
@@ -128,12 +127,12 @@ func testTable(t *testing.T, b context.Context) {
 	p.press("mixRound")
 	p.shows("filtered", "#sf-rows tr", "mixRound")
 	if n := p.eval(`document.querySelectorAll('#sf-rows tr').length`); n != "1" {
-		t.Errorf("a search for one function leaves %s rows", n)
+		v.t.Errorf("a search for one function leaves %s rows", n)
 	}
 }
 
-func testSandwich(t *testing.T, b context.Context) {
-	p := open(t, b, grown(t, "a;hot;x 300", "b;hot;y 100", "b;other 600"), 1440, 1000, "#v=table")
+func testSandwich(v visitor) {
+	p := v.open(grown(v.t, "a;hot;x 300", "b;hot;y 100", "b;other 600"), 1440, 1000, "#v=table")
 	p.do(chromedp.Click(`//button[text()="hot"]`))
 	p.shows("path", "#sf-crumbs", "callees below hot")
 	p.shows("focus", "#sf-what", "here: 40.0 % of busy CPU")
@@ -148,16 +147,16 @@ func testSandwich(t *testing.T, b context.Context) {
 	p.press(kb.Backspace)
 	p.shows("and back", "#sf-crumbs", "callees below hot")
 
-	p = open(t, b, load(t, "typescript.cpu.pb.gz"), 1440, 1000, "")
+	p = v.open(load(v.t, "typescript.cpu.pb.gz"), 1440, 1000, "")
 	p.click(`[data-view=sandwich]`)
 	p.shows("hottest by default", "#sf-crumbs", "callees below genericJsonReplacer")
 	p.shot("sandwich-light-1440")
 }
 
-func testCompare(t *testing.T, b context.Context) {
-	r := load(t, "do-schema.cpu.pb.gz")
-	compare(t, r, load(t, "do-meter.cpu.pb.gz"))
-	p := open(t, b, r, 1440, 1000, "")
+func testCompare(v visitor) {
+	r := load(v.t, "do-schema.cpu.pb.gz")
+	compare(v.t, r, load(v.t, "do-meter.cpu.pb.gz"))
+	p := v.open(r, 1440, 1000, "")
 	p.shows("title", "h1", "ensureSchema 72.8 % of busy CPU, new")
 	p.shows("legend", "#sf-legend", "no clear change")
 	p.clickRow(0.3, 2)
@@ -170,7 +169,7 @@ func testCompare(t *testing.T, b context.Context) {
 	p.shows("colours by kind", "#sf-legend", "your code")
 }
 
-func testTheme(t *testing.T, b context.Context) {
+func testTheme(v visitor) {
 	page := func(p *tab) string {
 		return p.eval(`(() => {
 			const copy = new OffscreenCanvas(600, 100).getContext('2d', {willReadFrequently: true});
@@ -178,71 +177,71 @@ func testTheme(t *testing.T, b context.Context) {
 			return getComputedStyle(document.body).backgroundColor + ' ' + copy.getImageData(300, 60, 1, 1).data.join();
 		})()`)
 	}
-	p := open(t, b, load(t, "typescript.cpu.pb.gz"), 1440, 1000, "")
+	p := v.open(load(v.t, "typescript.cpu.pb.gz"), 1440, 1000, "")
 	light := page(p)
 	p.press("d")
 	p.wants("dark by hand", page(p), "rgb(26, 29, 33)")
 	if page(p) == light {
-		t.Error("the picture is the same in dark")
+		v.t.Error("the picture is the same in dark")
 	}
 	p.shot("flame-dark-1440")
 	p.click(`[data-view=table]`)
 	p.shot("table-dark-1440")
 	p.eval(`localStorage.clear()`)
 
-	p = open(t, b, load(t, "do-meter.cpu.pb.gz"), 1440, 1000, "")
+	p = v.open(load(v.t, "do-meter.cpu.pb.gz"), 1440, 1000, "")
 	media := emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: "dark"}}}
 	if _, err := chromedp.Call(p.ctx, emulation.SetEmulatedMedia, media); err != nil {
-		t.Fatal(err)
+		v.t.Fatal(err)
 	}
 	p.shows("button", "#sf-theme", "Light")
 	p.wants("dark by the system", page(p), "rgb(26, 29, 33)")
 }
 
-func testPhone(t *testing.T, b context.Context) {
+func testPhone(v visitor) {
 	for _, name := range []string{"typescript.cpu.pb.gz", "do-schema.cpu.pb.gz", "heap-metrics.pb.gz"} {
-		r := load(t, name)
+		r := load(v.t, name)
 		if name == "do-schema.cpu.pb.gz" {
-			compare(t, r, load(t, "do-meter.cpu.pb.gz"))
+			compare(v.t, r, load(v.t, "do-meter.cpu.pb.gz"))
 		}
-		p := open(t, b, r, 390, 844, "")
+		p := v.open(r, 390, 844, "")
 		p.shot("phone-" + name)
 		if w := p.eval(`document.documentElement.scrollWidth`); w != "390" {
-			t.Errorf("%s: the page is %s pixels wide on a screen of 390", name, w)
+			v.t.Errorf("%s: the page is %s pixels wide on a screen of 390", name, w)
 		}
 		p.press("d", "t")
 		p.shot("phone-table-" + name)
 		if w := p.eval(`document.documentElement.scrollWidth`); w != "390" {
-			t.Errorf("%s: the table makes the page %s pixels wide on a screen of 390", name, w)
+			v.t.Errorf("%s: the table makes the page %s pixels wide on a screen of 390", name, w)
 		}
 		p.eval(`localStorage.clear()`)
 	}
 }
 
-func testLink(t *testing.T, b context.Context) {
-	r := load(t, "typescript.cpu.pb.gz")
-	p := open(t, b, r, 1440, 1000, "")
+func testLink(v visitor) {
+	r := load(v.t, "typescript.cpu.pb.gz")
+	p := v.open(r, 1440, 1000, "")
 	p.clickRow(0.4, 2)
 	hash := p.eval(`location.hash`)
 	p.wants("link", hash, "#z=")
-	q := open(t, b, r, 1440, 1000, hash+"&q=generic")
+	q := v.open(r, 1440, 1000, hash+"&q=generic")
 	q.shows("zoomed by the link", "#sf-crumbs", "All frames fetch /listing 24.8 %")
 	q.shows("searched by the link", "#sf-match", "86.9 % of the zoom")
 	q.eval(`location.hash = '#z=nonsense&f=%00&v=<b>'`)
 	q.until(`document.getElementById('sf-crumbs').innerText.trim() === 'All frames'`)
 }
 
-func testHostile(t *testing.T, b context.Context) {
-	r := hostile(t)
+func testHostile(v visitor) {
+	r := hostile(v.t)
 	for _, n := range hostileNames[:10] {
 		everywhere(r, n)
 	}
-	p := open(t, b, r, 1440, 1000, "#v=table&q=<img src=x onerror=alert(1)>")
+	p := v.open(r, 1440, 1000, "#v=table&q=<img src=x onerror=alert(1)>")
 	p.press(kb.Escape)
 	got := p.eval(`[document.images.length, document.scripts.length, document.querySelectorAll('iframe,object,embed,link').length,
 		document.title.includes('owned') && !document.title.includes('document.title'), document.querySelectorAll('#sf-rows tr').length].join()`)
 	if want := fmt.Sprintf("0,2,0,false,%d", len(hostileNames)); got != want {
-		t.Errorf("images, scripts, frames, owned, rows are %s, want %s", got, want)
+		v.t.Errorf("images, scripts, frames, owned, rows are %s, want %s", got, want)
 	}
 	p.shot("hostile-table")
 	p.press("t")
@@ -254,10 +253,10 @@ func testHostile(t *testing.T, b context.Context) {
 }
 
 // testLarge opens 50,000 samples and a stack of 10,000 frames and works in them.
-func testLarge(t *testing.T, b context.Context) {
-	p := open(t, b, load(t, "synthetic-50k-idle.cpu.pb.gz"), 1440, 1000, "")
+func testLarge(v visitor) {
+	p := v.open(load(v.t, "synthetic-50k-idle.cpu.pb.gz"), 1440, 1000, "")
 	p.shot("large-light-1440")
-	t.Log("ms to search, zoom, table, callers: " + p.eval(`(() => {
+	v.t.Log("ms to search, zoom, table, callers: " + p.eval(`(() => {
 		const times = [], q = document.getElementById('sf-q');
 		const run = (f) => { const t = performance.now(); f(); document.body.offsetHeight; times.push(Math.round(performance.now() - t)); };
 		run(() => { q.value = 'a'; q.dispatchEvent(new Event('input')); });
@@ -272,7 +271,7 @@ func testLarge(t *testing.T, b context.Context) {
 	for i := range path {
 		path[i] = fmt.Sprintf("f%d", i)
 	}
-	p = open(t, b, grown(t, strings.Join(path, ";")+" 100"), 1440, 1000, "#v=table&q=f9999")
+	p = v.open(grown(v.t, strings.Join(path, ";")+" 100"), 1440, 1000, "#v=table&q=f9999")
 	p.do(chromedp.Click(`//button[text()="f9999"]`))
 	p.press(kb.Escape, kb.Escape)
 	p.shows("all frames", "#sf-crumbs", "All frames")
@@ -280,7 +279,7 @@ func testLarge(t *testing.T, b context.Context) {
 	p.press("^f5000$", kb.Enter)
 	p.shows("deep match", "#sf-what", "f5000")
 	if y := p.eval(`document.getElementById('sf-stage').scrollTop > 100000`); y != "true" {
-		t.Error("the match 5,000 rows down was not scrolled to")
+		v.t.Error("the match 5,000 rows down was not scrolled to")
 	}
 	p.shot("deep-light-1440")
 }
@@ -310,7 +309,7 @@ func TestFragment(t *testing.T) {
 	})
 	s := httptest.NewServer(mux)
 	t.Cleanup(s.Close)
-	p := visit(t, b, s.URL+"/", 1000, 800)
+	p := b.visit(s.URL+"/", 1000, 800)
 	p.clickRow(0.3, 2)
 	p.shows("path", "#sf-crumbs", "All frames recordWithSchema ensureSchema 73.0 %")
 }

@@ -130,7 +130,7 @@ func changeColour(c *report.Change) ground {
 	step := ground(0)
 	for i, s := range steps {
 		if math.Abs(d) >= s {
-			step = ground(i) //nolint:gosec // 0 to 3
+			step = ground(i)
 		}
 	}
 	return first + step

@@ -68,7 +68,7 @@ func (c rgb) lab() (out [3]float64) {
 
 func distance(a, b rgb) float64 {
 	x, y := a.lab(), b.lab()
-	return math.Sqrt(math.Pow(x[0]-y[0], 2) + math.Pow(x[1]-y[1], 2) + math.Pow(x[2]-y[2], 2))
+	return math.Hypot(math.Hypot(x[0]-y[0], x[1]-y[1]), x[2]-y[2])
 }
 
 func contrast(a, b rgb) float64 {

@@ -31,7 +31,7 @@ func (s *scene) svg(w io.Writer) error {
 		fmt.Fprintf(b, `<text x="%.1f" y="%d" font-size="%g"%s fill="#%06x" textLength="%.1f" lengthAdjust="spacingAndGlyphs" pointer-events="none">%s</text>`+"\n",
 			t.x, t.y, t.style.px(), weight, inkOf(inks, t), t.width, escape(t.text))
 	}
-	b.WriteString("</svg>\n")
+	fmt.Fprint(b, "</svg>\n")
 	return b.Flush()
 }
 
@@ -43,7 +43,7 @@ func (s *scene) svgRect(b *bufio.Writer, r rect) {
 	fmt.Fprintf(b, `<rect x="%d" y="%d" width="%d" height="%d" fill="#%06x"%s`,
 		r.x0+inset, r.y0+inset, max(r.x1-r.x0-2*inset, 1), max(r.y1-r.y0-2*inset, 1), s.colours[r.fill], outline)
 	if r.title == "" {
-		b.WriteString("/>\n")
+		fmt.Fprint(b, "/>\n")
 		return
 	}
 	fmt.Fprintf(b, "><title>%s</title></rect>\n", escape(r.title))

@@ -24,7 +24,7 @@ func Headline(r *report.Report) string {
 	if drawable(r) != nil {
 		return "No busy sample: nothing ran in this isolate while it was sampled"
 	}
-	return verdict(r, r.Base != nil).String()
+	return verdict(r).String()
 }
 
 // whole is what shares are shares of.
@@ -37,16 +37,16 @@ func whole(r *report.Report) string {
 
 // verdict is the sentence of the card. A weak profile says so first: it is the
 // one line that survives a thumbnail.
-func verdict(r *report.Report, diff bool) sentence {
-	s := finding(r, diff)
+func verdict(r *report.Report) sentence {
+	s := finding(r)
 	if r.Verdict == report.Weak {
 		s.before = "Weak profile: " + s.before
 	}
 	return s
 }
 
-func finding(r *report.Report, diff bool) sentence {
-	if diff && r.Base != nil {
+func finding(r *report.Report) sentence {
+	if r.Base != nil {
 		if s, ok := changeVerdict(r); ok {
 			return s
 		}
@@ -72,7 +72,7 @@ func finding(r *report.Report, diff bool) sentence {
 	case share(r, top) < 0.10:
 		s.before = "No function dominates; first "
 		s.after = " " + percent(share(r, top))
-	case diff:
+	case r.Base != nil:
 		s.after += ", no clear change"
 	}
 	return s
@@ -116,7 +116,7 @@ func leader(r *report.Report) (report.Function, bool) {
 // changeVerdict names the greatest change the intervals support: growth first,
 // as that is what somebody woken by an alert looks for.
 func changeVerdict(r *report.Report) (sentence, bool) {
-	list := clear(r.Base)
+	list := called(r.Base)
 	if len(list) == 0 {
 		return sentence{}, false
 	}
@@ -133,8 +133,8 @@ func changeVerdict(r *report.Report) (sentence, bool) {
 	return s, true
 }
 
-// clear lists the changes that are called, growth before shrinking, greatest first.
-func clear(c *report.Comparison) []report.Change {
+// called lists the changes that are called, growth before shrinking, greatest first.
+func called(c *report.Comparison) []report.Change {
 	var list []report.Change
 	for _, ch := range c.Changes {
 		if ch.Verdict != report.NoClearChange {
