@@ -84,10 +84,10 @@ func notes(note string, f *folded, fr *framer) []string {
 		n = append(n, note)
 	}
 	if f.noStack > 0 {
-		n = append(n, fmt.Sprintf("%s without a call stack left out", plural(f.noStack, "sample")))
+		n = append(n, plural(f.noStack, "sample")+" without a call stack left out")
 	}
 	if f.negative > 0 {
-		n = append(n, fmt.Sprintf("%s with negative values left out", plural(f.negative, "sample")))
+		n = append(n, plural(f.negative, "sample")+" with negative values left out")
 	}
 	if f.saturated {
 		n = append(n, "values too large to add up; the sums stop at the largest number")

@@ -20,7 +20,10 @@ func newRand(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, seed)) 
 func zipped(tb testing.TB, b []byte) []byte {
 	tb.Helper()
 	var out bytes.Buffer
-	zw := gzip.NewWriter(&out)
+	zw, err := gzip.NewWriterLevel(&out, gzip.BestSpeed)
+	if err != nil {
+		tb.Fatal(err)
+	}
 	if _, err := zw.Write(b); err != nil {
 		tb.Fatal(err)
 	}
@@ -159,13 +162,13 @@ func TestBombs(t *testing.T) {
 		make func(testing.TB) []byte
 		ok   bool
 	}{
-		{"empty samples", func(tb testing.TB) []byte { return zipped(tb, bytes.Repeat([]byte{0x12, 0}, 16<<20)) }, false},
-		{"empty strings", func(tb testing.TB) []byte { return zipped(tb, bytes.Repeat([]byte{0x32, 0}, 16<<20)) }, false},
+		{"empty samples", func(tb testing.TB) []byte { tb.Helper(); return zipped(tb, bytes.Repeat([]byte{0x12, 0}, 5<<20)) }, false},
+		{"empty strings", func(tb testing.TB) []byte { tb.Helper(); return zipped(tb, bytes.Repeat([]byte{0x32, 0}, 5<<20)) }, false},
 		{"empty lines", emptyLines, false},
 		{"deep stack", deepStack, true},
 		{"lines times locations", wideLines, false},
-		{"a million functions", millionFunctions, false},
-		{"a million samples", millionSamples, true},
+		{"too many functions", manyFunctions, false},
+		{"many samples", manySamples, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			data := c.make(t)
@@ -191,6 +194,7 @@ func TestBombs(t *testing.T) {
 }
 
 func emptyLines(tb testing.TB) []byte {
+	tb.Helper()
 	body := bytes.Repeat([]byte{0x22, 2, 8, 1}, 3<<20)
 	out := bytes.Join([][]byte{msg(6), text("cpu"), text("ns"), msg(1, 8, 1, 16, 2), msg(5, 8, 1)}, nil)
 	out = append(out, 0x22)
@@ -205,6 +209,7 @@ func emptyLines(tb testing.TB) []byte {
 }
 
 func deepStack(tb testing.TB) []byte {
+	tb.Helper()
 	p := tiny("cpu", "nanoseconds")
 	for range 10_000 {
 		p.Sample[0].Location = append(p.Sample[0].Location, p.Location[0])
@@ -214,6 +219,7 @@ func deepStack(tb testing.TB) []byte {
 
 // wideLines: each of 10,000 locations of one stack has 10,000 inlined lines.
 func wideLines(tb testing.TB) []byte {
+	tb.Helper()
 	p := tiny("cpu", "nanoseconds")
 	for range 10_000 {
 		p.Location[0].Line = append(p.Location[0].Line, p.Location[0].Line[0])
@@ -222,9 +228,10 @@ func wideLines(tb testing.TB) []byte {
 	return raw(tb, p)
 }
 
-func millionFunctions(tb testing.TB) []byte {
+func manyFunctions(tb testing.TB) []byte {
+	tb.Helper()
 	p := tiny("cpu", "nanoseconds")
-	for i := range uint64(1_000_000) {
+	for i := range uint64(300_000) {
 		fn := &profile.Function{ID: i + 2, Name: "run"}
 		loc := &profile.Location{ID: i + 2, Line: []profile.Line{{Function: fn, Line: int64(i)}}}
 		p.Function, p.Location = append(p.Function, fn), append(p.Location, loc)
@@ -233,9 +240,10 @@ func millionFunctions(tb testing.TB) []byte {
 	return raw(tb, p)
 }
 
-func millionSamples(tb testing.TB) []byte {
+func manySamples(tb testing.TB) []byte {
+	tb.Helper()
 	p := tiny("cpu", "nanoseconds")
-	for range 1_000_000 {
+	for range 300_000 {
 		p.Sample = append(p.Sample, p.Sample[0])
 	}
 	return zipped(tb, raw(tb, p))

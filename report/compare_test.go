@@ -75,11 +75,12 @@ func TestCompareRefuses(t *testing.T) {
 
 // steady is 10 s of requests in which each stack of frames gets its
 // milliseconds, over and over; idle is what is left of the second.
-func steady(d time.Duration, frames []report.Frame, stacks [][]int32, ms []int, idle int) *report.Report {
+func steady(frames []report.Frame, stacks [][]int32, ms []int, idle int) *report.Report {
 	var order []uint32
 	var values []int64
 	frames = append(append([]report.Frame{}, frames...), report.Frame{Name: "(idle)", Kind: report.KindBuiltin})
 	stacks = append(append([][]int32{}, stacks...), []int32{int32(len(frames) - 1)})
+	const d = 10 * time.Second
 	per := idle
 	for _, m := range ms {
 		per += m
@@ -100,17 +101,17 @@ func app(name string, line int64) report.Frame {
 
 func TestMovedLines(t *testing.T) {
 	stacks := [][]int32{{0}, {1}, {2}}
-	base := steady(10*time.Second, []report.Frame{app("f", 10), app("(anonymous)", 20), app("(anonymous)", 30)}, stacks, []int{30, 50, 20}, 0)
+	base := steady([]report.Frame{app("f", 10), app("(anonymous)", 20), app("(anonymous)", 30)}, stacks, []int{30, 50, 20}, 0)
 	moved := []report.Frame{app("f", 110), app("(anonymous)", 120), app("(anonymous)", 130)}
 	moved[0].File = "worker.js"
-	for name, ch := range compare(t, steady(10*time.Second, moved, stacks, []int{30, 50, 20}, 0), base) {
+	for name, ch := range compare(t, steady(moved, stacks, []int{30, 50, 20}, 0), base) {
 		if ch.Verdict != report.NoClearChange || ch.Before != ch.After {
 			t.Errorf("%s after lines moved: %+v", name, ch)
 		}
 	}
 	// One more anonymous function: nobody can say which is which, so they are one.
 	more := []report.Frame{app("f", 10), app("(anonymous)", 21), app("(anonymous)", 31), app("(anonymous)", 41)}
-	got := compare(t, steady(10*time.Second, more, [][]int32{{0}, {1}, {2}, {3}}, []int{30, 40, 20, 10}, 0), base)
+	got := compare(t, steady(more, [][]int32{{0}, {1}, {2}, {3}}, []int{30, 40, 20, 10}, 0), base)
 	if ch := got["(anonymous)"]; ch.Before != 0.7 || ch.After != 0.7 {
 		t.Errorf("anonymous functions: %+v", ch)
 	}
@@ -118,13 +119,13 @@ func TestMovedLines(t *testing.T) {
 
 func TestShrankNeedsItsRateToShrink(t *testing.T) {
 	fr, st := []report.Frame{app("f", 1), app("g", 2)}, [][]int32{{0}, {1}}
-	base := steady(10*time.Second, fr, st, []int{20, 20}, 60)
+	base := steady(fr, st, []int{20, 20}, 60)
 	// g grows into the idle time: f's share halves, and it does what it did.
-	got := compare(t, steady(10*time.Second, fr, st, []int{20, 60}, 20), base)
+	got := compare(t, steady(fr, st, []int{20, 60}, 20), base)
 	if f, g := got["f"], got["g"]; f.Verdict != report.NoClearChange || f.Note == "" || g.Verdict != report.Grew {
 		t.Errorf("f %+v\ng %+v", f, g)
 	}
-	got = compare(t, steady(10*time.Second, fr, st, []int{5, 20}, 75), base)
+	got = compare(t, steady(fr, st, []int{5, 20}, 75), base)
 	if f := got["f"]; f.Verdict != report.Shrank {
 		t.Errorf("f with a quarter of its time: %+v", f)
 	}
@@ -132,8 +133,8 @@ func TestShrankNeedsItsRateToShrink(t *testing.T) {
 
 func TestInliningIsNoChange(t *testing.T) {
 	fr := []report.Frame{app("caller", 1), app("callee", 9), app("other", 20)}
-	base := steady(10*time.Second, fr, [][]int32{{0}, {2}}, []int{70, 30}, 0)
-	cold := steady(10*time.Second, fr, [][]int32{{1, 0}, {0}, {2}}, []int{60, 10, 30}, 0)
+	base := steady(fr, [][]int32{{0}, {2}}, []int{70, 30}, 0)
+	cold := steady(fr, [][]int32{{1, 0}, {0}, {2}}, []int{60, 10, 30}, 0)
 	for name, ch := range compare(t, cold, base) {
 		if ch.Verdict != report.NoClearChange {
 			t.Errorf("%s: %+v", name, ch)
@@ -143,8 +144,8 @@ func TestInliningIsNoChange(t *testing.T) {
 
 func TestOneBaselineOfSeveralIsEnoughToDoubt(t *testing.T) {
 	fr, st := []report.Frame{app("f", 1), app("g", 2)}, [][]int32{{0}, {1}}
-	low, high := steady(10*time.Second, fr, st, []int{10, 90}, 0), steady(10*time.Second, fr, st, []int{50, 50}, 0)
-	cur := steady(10*time.Second, fr, st, []int{50, 50}, 0)
+	low, high := steady(fr, st, []int{10, 90}, 0), steady(fr, st, []int{50, 50}, 0)
+	cur := steady(fr, st, []int{50, 50}, 0)
 	if ch := compare(t, cur, low)["f"]; ch.Verdict != report.Grew {
 		t.Errorf("against the low one: %+v", ch)
 	}

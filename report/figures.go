@@ -180,7 +180,7 @@ func (s *sums) functions(t Type) []Function {
 	order := make([]row, 0, len(s.seen))
 	for i, seen := range s.seen {
 		if seen {
-			order = append(order, row{s.self[i], int32(i)}) //nolint:gosec // at most the number of frames
+			order = append(order, row{s.self[i], int32(i)})
 		}
 	}
 	slices.SortFunc(order, func(a, b row) int {

@@ -45,7 +45,7 @@ func findWaiting(r *Report, s *sums) []Finding {
 }
 
 // onceOnly names work that belongs at start-up and not into a request.
-var onceOnly = regexp.MustCompile(`(?i)schema|migrat|set_?up|^init|bootstrap|parse|compile|load_?config|ensure_?[a-z]|create_?table|register|hydrate|deserializ`) //nolint:gochecknoglobals // compiled once
+var onceOnly = regexp.MustCompile(`(?i)schema|migrat|set_?up|^init|bootstrap|parse|compile|load_?config|ensure_?[a-z]|create_?table|register|hydrate|deserializ`)
 
 // In so many of the blocks work must occur to count as done again and again.
 const repeatedBlocks = 0.8
@@ -72,9 +72,11 @@ func findRepeated(r *Report, s *sums) []Finding {
 		if n := r.entries(k); n > 1 {
 			under = fmt.Sprintf(", under %d entry points", n)
 		}
-		out = append(out, Finding{ID: FindRepeated,
+		out = append(out, Finding{
+			ID:   FindRepeated,
 			Text: fmt.Sprintf("%s takes %s of busy CPU, in or called by it, and ran in %d of %d quarter seconds%s: it is done over and over, not once.", named(f), percent(s.share(s.total[k])), in, of, under),
-			Next: "Do it once per isolate or object (in the constructor, under blockConcurrencyWhile, or behind a version check) and keep the result."})
+			Next: "Do it once per isolate or object (in the constructor, under blockConcurrencyWhile, or behind a version check) and keep the result.",
+		})
 	}
 	return out
 }

@@ -37,7 +37,7 @@ func (s *sums) heaviest(v []int64) int32 {
 		if v[i] == 0 {
 			continue
 		}
-		k := int32(i) //nolint:gosec // at most the number of frames
+		k := int32(i)
 		if best < 0 || cmp.Or(cmp.Compare(v[k], v[best]), byName(&s.frames[best], &s.frames[k])) > 0 {
 			best = k
 		}
@@ -51,7 +51,7 @@ func (s *sums) above(v []int64, share float64) []int32 {
 	var out []int32
 	for i := range v {
 		if k := s.frames[i].Kind; s.share(v[i]) >= share && (k == KindApp || k == KindDependency || k == KindWasm) {
-			out = append(out, int32(i)) //nolint:gosec // at most the number of frames
+			out = append(out, int32(i))
 		}
 	}
 	slices.SortFunc(out, func(a, b int32) int {
@@ -62,7 +62,7 @@ func (s *sums) above(v []int64, share float64) []int32 {
 
 // rewalks names functions that are called for every node anyway, so that
 // recursing in them does the work of each subtree once per ancestor.
-var rewalks = regexp.MustCompile(`(?i)replacer|reviver|tojson|stringify|serializ|clone|visit|walk|travers`) //nolint:gochecknoglobals // compiled once
+var rewalks = regexp.MustCompile(`(?i)replacer|reviver|tojson|stringify|serializ|clone|visit|walk|travers`)
 
 func findRecursion(r *Report, s *sums) []Finding {
 	if r.Verdict != Conclusive {

@@ -132,7 +132,7 @@ func (f *folder) find(st stack) int {
 		}
 	}
 	h := maphash.Bytes(f.seed, key)
-	mask := uint64(len(f.table) - 1)
+	mask := uint64(len(f.table) - 1) //nolint:gosec // a power of two
 	at := h & mask
 	for ; f.table[at] != 0; at = (at + 1) & mask {
 		i := int(f.table[at] - 1)
@@ -151,13 +151,13 @@ func (f *folder) find(st stack) int {
 
 func (f *folder) grow() {
 	f.table = make([]uint32, 2*len(f.table))
-	mask := uint64(len(f.table) - 1)
+	mask := uint64(len(f.table) - 1) //nolint:gosec // a power of two
 	for i := range f.out.stacks {
 		at := f.out.stacks[i].hash & mask
 		for f.table[at] != 0 {
 			at = (at + 1) & mask
 		}
-		f.table[at] = uint32(i + 1) //nolint:gosec // at most maxSamples
+		f.table[at] = uint32(i + 1)
 	}
 }
 

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -51,12 +52,7 @@ func hasScheme(file string, schemes ...string) bool {
 	if !ok {
 		return false
 	}
-	for _, x := range schemes {
-		if s == x {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(schemes, s)
 }
 
 // moduleOf is the npm package of a file in node_modules, else the file. The

@@ -150,7 +150,7 @@ func (m *matcher) subjects() map[int32]*subject {
 			busy = plus(busy, m.charge(i, p, sums, callers, out))
 		}
 		for id, v := range sums {
-			if s := out[int32(id)]; s != nil && busy > 0 { //nolint:gosec // at most the number of functions
+			if s := out[int32(id)]; s != nil && busy > 0 {
 				s.most = max(s.most, float64(v)/float64(busy))
 			}
 		}

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -122,8 +123,8 @@ func (t *tables) periodIn(typ Type) int64 {
 // (writers put pairs), else the first there is; -1 when there is none.
 func (t *tables) countIndex(value int) int {
 	first := -1
-	for i := len(t.types) - 1; i >= 0; i-- {
-		if u := strings.ToLower(t.text(t.types[i].unit)); u != "count" && u != "samples" && u != "objects" {
+	for i, v := range slices.Backward(t.types) {
+		if u := strings.ToLower(t.text(v.unit)); u != "count" && u != "samples" && u != "objects" {
 			continue
 		}
 		if i < value {

@@ -5,8 +5,8 @@ package report_test
 import (
 	"bytes"
 	"compress/gzip"
-	"fmt"
 	"io"
+	"strconv"
 	"syscall"
 	"testing"
 	"time"
@@ -105,7 +105,7 @@ func BenchmarkLinear(b *testing.B) {
 		if err := c.Write(&buf); err != nil {
 			b.Fatal(err)
 		}
-		b.Run(fmt.Sprint(len(c.Sample)), func(b *testing.B) {
+		b.Run(strconv.Itoa(len(c.Sample)), func(b *testing.B) {
 			var took time.Duration
 			for b.Loop() {
 				start := cpuTime(b)

@@ -9,51 +9,15 @@ package report
 // takes half the time, and samples are nine tenths of a file.
 func (f *folder) plain(from, to int) bool {
 	b := f.t.raw[:to]
-	i := from
 	if to-from < 4 {
 		return false
 	}
-	var st stack
-	switch b[i] {
-	case 0x0a:
-		n := int(b[i+1])
-		if n == 0 || n >= 0x80 || i+2+n >= to {
-			return false
-		}
-		st.from, st.to = uint32(i+2), uint32(i+2+n) //nolint:gosec // at most MaxRaw
-		i += 2 + n
-	case 0x08:
-		st.from, st.tagged = uint32(i), true //nolint:gosec // at most MaxRaw
-		for i < to && b[i] == 0x08 {
-			if _, i = uvarint(b, i+1); i < 0 {
-				return false
-			}
-		}
-		st.to = uint32(i) //nolint:gosec // at most MaxRaw
-	default:
+	st, i := plainIDs(b, from)
+	if i < 0 || i >= to {
 		return false
 	}
-	var v [maxTypes]uint64 // 0 to types-1 are set before they are read
-	n := 0
-	switch {
-	case i < to && b[i] == 0x12:
-		if i+1 >= to || i+2+int(b[i+1]) != to { // a longer list has its length in two bytes
-			return false
-		}
-		for i += 2; i < to && n < f.m.types; n++ {
-			if v[n], i = uvarint(b, i); i < 0 {
-				return false
-			}
-		}
-	default:
-		for i < to && b[i] == 0x10 && n < f.m.types {
-			if v[n], i = uvarint(b, i+1); i < 0 {
-				return false
-			}
-			n++
-		}
-	}
-	if i != to || n != f.m.types {
+	var v [maxTypes]uint64
+	if !f.plainValues(b, i, &v) {
 		return false
 	}
 	var value, count int64
@@ -67,78 +31,154 @@ func (f *folder) plain(from, to int) bool {
 	return true
 }
 
-// sample reads one record. b is the raw profile up to the record's end, so
-// that positions can be kept.
+// plainIDs reads the ids at b[i:], at least two bytes, and returns the place
+// after them, -1 when there is anything else.
+func plainIDs(b []byte, i int) (st stack, next int) {
+	switch b[i] {
+	case 0x0a:
+		n := int(b[i+1])
+		if n == 0 || n >= 0x80 {
+			return st, -1
+		}
+		st.from, st.to = uint32(i+2), uint32(i+2+n) //nolint:gosec // at most MaxRaw
+		return st, i + 2 + n
+	case 0x08:
+		st.from, st.tagged = uint32(i), true //nolint:gosec // at most MaxRaw
+		for i < len(b) && b[i] == 0x08 {
+			if _, i = uvarint(b, i+1); i < 0 {
+				return st, -1
+			}
+		}
+		st.to = uint32(i) //nolint:gosec // at most MaxRaw
+		return st, i
+	default:
+		return st, -1
+	}
+}
+
+// plainValues reads as many values as there are types, up to the end of b.
+func (f *folder) plainValues(b []byte, i int, v *[maxTypes]uint64) bool {
+	packed := b[i] == 0x12
+	if packed {
+		if i+1 >= len(b) || i+2+int(b[i+1]) != len(b) { // a longer list has its length in two bytes
+			return false
+		}
+		i += 2
+	}
+	for n := range f.m.types {
+		if !packed {
+			if i >= len(b) || b[i] != 0x10 {
+				return false
+			}
+			i++
+		}
+		if v[n], i = uvarint(b, i); i < 0 {
+			return false
+		}
+	}
+	return i == len(b)
+}
+
+// record is a sample while it is read.
+type record struct {
+	st           stack
+	pieces       int // in which the ids come
+	values       int
+	value, count int64
+}
+
+// sample reads one record, whatever its form. b is the raw profile up to the
+// record's end, so that positions can be kept.
 func (f *folder) sample(from, to int) error {
 	b := f.t.raw[:to]
-	var st stack
-	pieces, values := 0, 0
-	var value, count int64
+	var r record
 	for i := from; i < to; {
 		fd := readField(b, i)
 		if fd.next < 0 {
 			return malformed("a sample breaks off")
 		}
-		switch {
-		case fd.num == 1 && fd.typ == wireBytes:
-			if fd.to > fd.from {
-				pieces++
-				st.from, st.to, st.tagged = uint32(fd.from), uint32(fd.to), false //nolint:gosec // at most MaxRaw
+		var err error
+		switch fd.num {
+		case 1:
+			err = r.ids(b, fd, i)
+		case 2:
+			err = f.values(b, fd, &r)
+		case 3:
+			if fd.typ != wireBytes {
+				return malformed("a label is broken")
 			}
-		case fd.num == 1 && fd.typ == wireVarint:
-			// A run of single ids is one piece, if each has the tag's short form.
-			if pieces > 0 && st.tagged && int(st.to) == i && b[i] < 0x80 {
-				st.to = uint32(fd.next) //nolint:gosec // at most MaxRaw
-			} else {
-				pieces++
-				st.from, st.to, st.tagged = uint32(i), uint32(fd.next), true //nolint:gosec // at most MaxRaw
-				if b[i] >= 0x80 {
-					pieces++
-				}
-			}
-		case fd.num == 2 && fd.typ == wireBytes:
-			for j := fd.from; j < fd.to; values++ {
-				var u uint64
-				if u, j = uvarint(b[:fd.to], j); j < 0 {
-					return malformed("a sample's values break off")
-				}
-				f.pick(values, u, &value, &count)
-			}
-		case fd.num == 2 && fd.typ == wireVarint:
-			f.pick(values, fd.u, &value, &count)
-			values++
-		case fd.num == 3 && fd.typ == wireBytes:
-			if err := f.label(b[fd.from:fd.to]); err != nil {
-				return err
-			}
-		case fd.num >= 1 && fd.num <= 3:
-			return malformed("a sample's field %d is not what it should be", fd.num)
+			err = f.label(b[fd.from:fd.to])
+		}
+		if err != nil {
+			return err
 		}
 		i = fd.next
 	}
-	if values != f.m.types {
-		return malformed("a sample has %d values where %d are declared", values, f.m.types)
+	if r.values != f.m.types {
+		return malformed("a sample has %d values where %d are declared", r.values, f.m.types)
 	}
-	if pieces > 1 {
-		if err := f.collect(b, from, to, &st); err != nil {
-			return err
-		}
-	}
-	if pieces == 0 {
+	if r.pieces == 0 {
 		f.out.noStack++
 		return nil
 	}
-	f.add(st, value, count)
+	if r.pieces > 1 {
+		if err := f.collect(b, from, to, &r.st); err != nil {
+			return err
+		}
+	}
+	f.add(r.st, r.value, r.count)
 	return nil
 }
 
-func (f *folder) pick(i int, u uint64, value, count *int64) {
-	if i == f.m.value {
-		*value = int64(u) //nolint:gosec // two's complement, as the format has it
+// ids notes where the ids stand, and in how many pieces: a run of single ids
+// with tags of one byte is one.
+func (r *record) ids(b []byte, fd field, at int) error {
+	st := &r.st
+	switch {
+	case fd.typ == wireBytes && fd.to == fd.from:
+	case fd.typ == wireBytes:
+		r.pieces++
+		st.from, st.to, st.tagged = uint32(fd.from), uint32(fd.to), false //nolint:gosec // at most MaxRaw
+	case fd.typ != wireVarint:
+		return malformed("a sample's stack is broken")
+	case r.pieces > 0 && st.tagged && int(st.to) == at && b[at] < 0x80:
+		st.to = uint32(fd.next) //nolint:gosec // at most MaxRaw
+	default:
+		r.pieces++
+		st.from, st.to, st.tagged = uint32(at), uint32(fd.next), true //nolint:gosec // at most MaxRaw
+		if b[at] >= 0x80 {
+			r.pieces++
+		}
 	}
-	if i == f.m.count {
-		*count = int64(u) //nolint:gosec // two's complement, as the format has it
+	return nil
+}
+
+func (f *folder) values(b []byte, fd field, r *record) error {
+	switch fd.typ {
+	case wireVarint:
+		f.pick(fd.u, r)
+	case wireBytes:
+		for j := fd.from; j < fd.to; {
+			var u uint64
+			if u, j = uvarint(b[:fd.to], j); j < 0 {
+				return malformed("a sample's values break off")
+			}
+			f.pick(u, r)
+		}
+	default:
+		return malformed("a sample's values are broken")
 	}
+	return nil
+}
+
+func (f *folder) pick(u uint64, r *record) {
+	if r.values == f.m.value {
+		r.value = int64(u) //nolint:gosec // two's complement, as the format has it
+	}
+	if r.values == f.m.count {
+		r.count = int64(u) //nolint:gosec // two's complement, as the format has it
+	}
+	r.values++
 }
 
 // label is checked as google/pprof checks it and otherwise ignored.

@@ -49,7 +49,7 @@ type Meta struct {
 }
 
 // Report is what one profile, or several merged, say. Its JSON is the contract's.
-type Report struct {
+type Report struct { //nolint:recvcheck // its JSON is that of a value too
 	Type       Type    `json:"type"`
 	Samples    int64   `json:"samples"` // records in the file
 	DurationNS int64   `json:"duration_ns"`
@@ -78,7 +78,7 @@ type Report struct {
 }
 
 // Function is one function: name + file + line. Shares are of busy, 0 to 1.
-type Function struct {
+type Function struct { //nolint:recvcheck // its JSON is that of a value too
 	Name         string  `json:"name"`
 	File         string  `json:"file"`
 	Line         int64   `json:"line"` // where it is defined, not where it ran

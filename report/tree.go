@@ -67,7 +67,7 @@ func (b *treeBuilder) add(stack []int32, v int64) {
 
 func (b *treeBuilder) child(parent, frame int32) int32 {
 	key := uint64(uint32(parent))<<32 | uint64(uint32(frame)) + 1 //nolint:gosec // both are small and not negative
-	mask := uint64(len(b.keys) - 1)
+	mask := uint64(len(b.keys) - 1)                               //nolint:gosec // a power of two
 	i := key * 0x9e3779b97f4a7c15 >> 32 & mask
 	for ; b.keys[i] != 0; i = (i + 1) & mask {
 		if b.keys[i] == key {
@@ -89,7 +89,7 @@ func (b *treeBuilder) child(parent, frame int32) int32 {
 func (b *treeBuilder) grow() {
 	keys, vals := b.keys, b.vals
 	b.keys, b.vals = make([]uint64, 2*len(keys)), make([]int32, 2*len(keys))
-	mask := uint64(len(b.keys) - 1)
+	mask := uint64(len(b.keys) - 1) //nolint:gosec // a power of two
 	for j, key := range keys {
 		if key == 0 {
 			continue
@@ -117,7 +117,7 @@ func (b *treeBuilder) preorder() []Node {
 	fill := slices.Clone(first)
 	for i := 1; i < n; i++ {
 		p := b.nodes[i].Parent
-		kids[fill[p]] = int32(i) //nolint:gosec // at most maxNodes
+		kids[fill[p]] = int32(i)
 		fill[p]++
 	}
 	type item struct{ node, parent int32 }

@@ -21,7 +21,7 @@ func uvarint(b []byte, i int) (uint64, int) {
 
 func uvarintLong(b []byte, i int) (uint64, int) {
 	var u uint64
-	for n := 0; n < 10; n++ {
+	for n := range 10 {
 		if i >= len(b) {
 			return 0, -1
 		}
@@ -55,11 +55,11 @@ func readField(b []byte, i int) (f field) {
 		f.u, f.next = uvarint(b, i)
 	case wireBytes:
 		n, at := uvarint(b, i)
-		if at < 0 || n > uint64(len(b)-at) {
+		if at < 0 || n > uint64(len(b)-at) { //nolint:gosec // not negative
 			f.next = -1
 			return f
 		}
-		f.from, f.to = at, at+int(n)
+		f.from, f.to = at, at+int(n) //nolint:gosec // at most len(b)
 		f.next = f.to
 	case wireFixed8:
 		f.next = skip(b, i, 8)

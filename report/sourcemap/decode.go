@@ -125,7 +125,7 @@ func (m *Map) decode(mappings string) error {
 			return fmt.Errorf("source map mappings break off or point nowhere at character %d: %w", d.i, ErrInvalid)
 		}
 		sorted = sorted && column >= before
-		sg := segment{column: int32(column), source: -1} //nolint:gosec // checked above
+		sg := segment{column: int32(column), source: -1}
 		if n >= 4 {
 			sg.source, sg.line = int32(source), int32(line) //nolint:gosec // checked above
 		}
@@ -174,7 +174,7 @@ func (d *vlq) number() (int64, bool) {
 		d.i++
 		u |= uint64(digit&31) << shift
 		if digit&32 == 0 {
-			v := int64(u >> 1) //nolint:gosec // 40 bits at most
+			v := int64(u >> 1)
 			if u&1 != 0 {
 				v = -v
 			}

@@ -41,7 +41,7 @@ func Load(dir string) (*Set, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open source maps: %w", err)
 	}
-	defer root.Close()
+	defer func() { _ = root.Close() }()
 	var total int64
 	entries := 0
 	err = fs.WalkDir(root.FS(), ".", func(name string, e fs.DirEntry, err error) error {
@@ -105,6 +105,9 @@ func (s *Set) Add(module string, data []byte) error {
 // Map implements report.SourceMapper. A name that several maps could be meant
 // by is NoMap: nothing is guessed.
 func (s *Set) Map(file string, line, column int64) (report.Position, report.MapReason) {
+	if s == nil { // a nil *Set in the interface is no map either
+		return report.Position{}, report.NoMap
+	}
 	m := s.find(plain(file))
 	if m == nil {
 		return report.Position{}, report.NoMap

@@ -76,6 +76,10 @@ func TestSeveralMapsOfOneName(t *testing.T) {
 	if p, why := s.Map("gateway/worker.js", 132, 0); why != report.Mapped || p.Line != 16 {
 		t.Errorf("by path: %+v %s", p, why)
 	}
+	var none *sourcemap.Set
+	if _, why := none.Map("worker.js", 1, 1); why != report.NoMap {
+		t.Errorf("no set at all: %s", why)
+	}
 	var one sourcemap.Set
 	for range 2 { // a newer one of the same module takes its place
 		if err := one.Add("worker.js", read(t, "testdata", "gateway", "worker.js.map")); err != nil {
