@@ -14,6 +14,9 @@ import (
 // room finds a channel the bot may write to.
 func (w *Workspace) room(id string) (*Channel, error) {
 	c := w.channels[id]
+	if u := w.users[id]; u != nil && !u.Bot {
+		return w.direct(u), nil
+	}
 	switch {
 	case c == nil || (c.Private && !c.Member):
 		return nil, refuse("channel_not_found")
@@ -23,6 +26,16 @@ func (w *Workspace) room(id string) (*Channel, error) {
 		return nil, refuse("not_in_channel")
 	}
 	return c, nil
+}
+
+// direct is the conversation with one person; Slack makes it when a message to
+// their id comes.
+func (w *Workspace) direct(u *User) *Channel {
+	id := "D" + strings.TrimPrefix(u.ID, "U")
+	if w.channels[id] == nil {
+		w.channels[id] = &Channel{ID: id, Name: "@" + u.Name, Private: true, Member: true, People: []string{u.ID}}
+	}
+	return w.channels[id]
 }
 
 // pace is Slack's one message a second and channel, after a burst.

@@ -45,7 +45,8 @@ type Workspace struct {
 	// RequestURL is where the app takes signed HTTP requests; while it is empty
 	// what people do is delivered over Socket Mode.
 	RequestURL string
-	// Hook sees every call before it has an effect, and may fail it.
+	// Hook sees every call before it has an effect, and may fail it. Calls that
+	// come at the same time are seen at the same time.
 	Hook func(Call) *Fault
 	// Journal gets every call as one line of JSON.
 	Journal io.Writer

@@ -57,6 +57,8 @@ type Client struct {
 
 	mu     sync.Mutex
 	scopes []string // as last told by Slack; nil before the first answer
+
+	groups groups
 }
 
 const callTimeout = 15 * time.Second

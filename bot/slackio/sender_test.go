@@ -837,7 +837,13 @@ func TestRandomFaults(t *testing.T) {
 		sim(t, fmt.Sprint(seed), func(t *testing.T) {
 			b := newBench(t, &fakeslack.Workspace{Scopes: append(fakeslack.DefaultScopes(), "channels:history"), Burst: 4})
 			n := uint64(seed)*2654435761 + 12345
-			random := func(k int) int { n = n*6364136223846793005 + 1442695040888963407; return int(n>>33) % k }
+			var mu sync.Mutex
+			random := func(k int) int {
+				mu.Lock()
+				defer mu.Unlock()
+				n = n*6364136223846793005 + 1442695040888963407
+				return int(n>>33) % k
+			}
 			b.w.Hook = func(c fakeslack.Call) *fakeslack.Fault {
 				if c.Method == "auth.test" || random(4) > 0 {
 					return nil
