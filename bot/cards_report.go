@@ -21,7 +21,7 @@ func (w Writer) Report(c Case, v CaptureView) Card {
 		Icon:    reportIcon(r, s),
 		Verdict: w.Templates.verdict(c, headline(s)),
 	}
-	card.Fields = w.reportFields(r, s)
+	card.Fields = w.reportFields(c, r, s)
 	if s.Verdict != verdictEmpty && s.Verdict != verdictUnread && len(s.Top) > 0 {
 		card.Table = functionTable(s.Top, maxRows)
 	}
@@ -94,7 +94,7 @@ func (s Summary) basis() string {
 	return s.Window + "; " + s.Verdict
 }
 
-func (w Writer) reportFields(r capture.Record, s Summary) []Field {
+func (w Writer) reportFields(c Case, r capture.Record, s Summary) []Field {
 	f := []Field{
 		{Label: "Window", Value: s.Window},
 		{Label: "Confidence", Value: confidenceWords(r.Type, s)},
@@ -122,9 +122,17 @@ func (w Writer) reportFields(r capture.Record, s Summary) []Field {
 	}
 	f = append(f, Field{Label: "Compared with", Value: orText(s.Baseline, "nothing: there is no baseline yet")})
 	if r.RequestedBy != "" {
-		f = append(f, Field{Label: "Asked by", Value: r.RequestedBy})
+		f = append(f, Field{Label: "Asked by", Value: c.who(r.RequestedBy)})
 	}
 	return f
+}
+
+// who is a person by name where it is known.
+func (c Case) who(id string) string {
+	if id == c.RequestedBy {
+		return orText(c.RequestedName, id)
+	}
+	return id
 }
 
 func confidenceWords(t capture.Type, s Summary) string {

@@ -17,7 +17,7 @@ import (
 func (w Writer) Root(c Case, now time.Time) Card {
 	next := w.nextWords(c, now)
 	card := Card{
-		Title: w.Templates.title(c, classWords(c.Class)+": "+subject(c)),
+		Title: clip(w.Templates.title(c, classWords(c.Class)+": "+subject(c)), 150),
 		Icon:  rootIcon(c),
 		Quote: c.Quote,
 	}
@@ -27,13 +27,17 @@ func (w Writer) Root(c Case, now time.Time) Card {
 	if v, ok := c.told(); ok && v.Summary != nil {
 		card.Verdict = headline(*v.Summary) + " [" + v.Summary.basis() + "]"
 	}
-	card.Fields = w.rootFields(c, now)
+	card.Fields = w.rootFields(c)
 	if words := attributionWords(c); words != "" {
 		card.Sections = append(card.Sections, Section{Heading: "How the target is known", Text: words})
 	}
-	if line, peak, minutes := spark(c.PerMinute, now, c.ClosedAt); line != "" {
+	until := now
+	if c.State == Closed {
+		until = c.LastAt
+	}
+	if line, peak, minutes := spark(c.PerMinute, until); line != "" {
 		card.Sections = append(card.Sections, Section{
-			Heading: fmt.Sprintf("Events a minute, last %d min, at most %s", minutes, number(peak)), Text: line, Code: true,
+			Heading: fmt.Sprintf("Events a minute, the %d min to %s, at most %s", minutes, until.UTC().Format("15:04"), number(peak)), Text: line, Code: true,
 		})
 	}
 	next = w.Templates.next(c, next)
@@ -77,7 +81,7 @@ func events(n int64) string {
 }
 
 func rootIcon(c Case) string {
-	if c.State == Closed {
+	if c.State == Closed && c.Class != ClassRequested {
 		return "white_check_mark"
 	}
 	if _, unfinished := c.Unfinished(); unfinished {
@@ -106,13 +110,13 @@ func (c Case) told() (CaptureView, bool) {
 	return found, ok
 }
 
-func (w Writer) rootFields(c Case, now time.Time) []Field {
+func (w Writer) rootFields(c Case) []Field {
 	var f []Field
 	label := "Worker"
 	if c.Target.Kind == triggers.TargetUnknown {
 		label = "Caller"
 	}
-	f = append(f, Field{Label: label, Value: orText(orText(c.Target.Script, c.Script), "unknown"), Code: true})
+	f = append(f, Field{Label: label, Value: clip(orText(orText(c.Target.Script, c.Script), "unknown"), 200), Code: true})
 	if c.Target.Kind == triggers.TargetDurableObject {
 		object := strings.Join(nonEmpty(c.Target.Entrypoint, short(c.Target.ObjectID)), " ")
 		f = append(f, Field{Label: "Object", Value: object + confidence(c), Code: true})
@@ -121,10 +125,10 @@ func (w Writer) rootFields(c Case, now time.Time) []Field {
 		f = append(f, Field{Label: "Picked", Value: strings.Join(nonEmpty(c.Picked.Entrypoint, short(c.Picked.ObjectID)), " "), Code: true})
 	}
 	if c.RequestedBy != "" {
-		f = append(f, Field{Label: "Asked by", Value: c.RequestedBy})
+		f = append(f, Field{Label: "Asked by", Value: orText(c.RequestedName, c.RequestedBy)})
 	}
 	if c.Count > 0 {
-		f = append(f, Field{Label: "Events", Value: countWords(c, now)})
+		f = append(f, Field{Label: "Events", Value: countWords(c)})
 	}
 	if s := reporters(c); s != "" {
 		f = append(f, Field{Label: "Reported by", Value: s, Code: true})
@@ -154,23 +158,18 @@ func confidence(c Case) string {
 	return ""
 }
 
-func countWords(c Case, now time.Time) string {
-	end := now
-	if !c.ClosedAt.IsZero() {
-		end = c.LastAt
-	}
-	s := number(c.Count)
+// countWords only says what stays true until the next revision.
+func countWords(c Case) string {
 	if c.Count == 1 {
 		return "1, at " + clock(c.OpenedAt)
 	}
-	if age := end.Sub(c.OpenedAt); age >= time.Second {
+	s := number(c.Count)
+	if age := c.LastAt.Sub(c.OpenedAt); age >= time.Second {
 		s += " in " + span(age.Round(time.Second))
 	}
-	s += ", since " + clock(c.OpenedAt)
-	if c.State == Open {
-		if last := c.PerMinute[now.Unix()/60-1] + c.PerMinute[now.Unix()/60]; last > 0 && last < c.Count {
-			s += ", " + number(last) + " in the last 2 min"
-		}
+	s += ", from " + clock(c.OpenedAt)
+	if c.LastAt.After(c.OpenedAt) {
+		s += " to " + clock(c.LastAt)
 	}
 	return s
 }
@@ -205,7 +204,7 @@ func topNames(m map[string]int64, n int, write func(string) string) string {
 
 // nextWords is the sentence a responder looks for first.
 func (w Writer) nextWords(c Case, now time.Time) string {
-	if c.State == Closed {
+	if c.State == Closed && c.Class != ClassRequested {
 		return "Nothing: no event for " + span(c.Quiet) + ". The incident closed at " + clock(c.ClosedAt) + "."
 	}
 	if v, unfinished := c.Unfinished(); unfinished {
@@ -255,11 +254,8 @@ func (w Writer) rootButtons(c Case) []Button {
 
 // spark draws the events of the last minutes, oldest first, at most 30 of them.
 // Its peak and length are returned, because a line without a scale says little.
-func spark(perMinute map[int64]int64, now, closed time.Time) (line string, peak int64, minutes int) {
-	end := now.Unix() / 60
-	if !closed.IsZero() {
-		end = closed.Unix() / 60
-	}
+func spark(perMinute map[int64]int64, until time.Time) (line string, peak int64, minutes int) {
+	end := until.Unix() / 60
 	first := end
 	for m := range perMinute {
 		if m <= end {

@@ -213,6 +213,12 @@ func TestFailuresRead(t *testing.T) {
 			t.Errorf("%s reads like another failure: %q", kind, p.Card.Verdict)
 		}
 		titles[p.Card.Verdict] = true
+		// The cause in full is capture's to word, and read there.
+		rec := s.c.Captures[0].Record
+		if got, want := p.Card.Sections[0].Text, rec.Explain(rec.EndedAt); got != want || got == "" {
+			t.Errorf("%s: the cause is %q, want capture's own %q", kind, got, want)
+		}
+		p.Card.Sections[0].Text = "(as capture explains it)"
 		b.WriteString("==== " + string(kind) + "\n" + transcript(p.Card) + "\n")
 		root, _ := w.Post(s.c, "k7f3q9.root", s.now)
 		if !strings.Contains(root.Card.Text, "no profile") {

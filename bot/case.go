@@ -51,7 +51,9 @@ type Case struct {
 	Channel     string               `json:"channel"`
 	Mention     string               `json:"mention,omitempty"`
 	RequestedBy string               `json:"requested_by,omitempty"` // of a case opened by a command
-	Previous    string               `json:"previous,omitempty"`     // the incident before this one on the same target
+	// RequestedName is what that person is called, when Slack said so.
+	RequestedName string `json:"requested_name,omitempty"`
+	Previous      string `json:"previous,omitempty"` // the incident before this one on the same target
 
 	Count     int64           `json:"count"`
 	PerMinute map[int64]int64 `json:"per_minute,omitempty"`

@@ -110,6 +110,7 @@ type Asked struct {
 	Type        capture.Type
 	Duration    time.Duration
 	RequestedBy string // Slack user id, or "api:<name>"
+	Name        string // what that person is called, when known
 	Channel     string
 	ThreadTS    string // a foreign thread to answer in; empty: a thread of our own
 }
@@ -133,7 +134,7 @@ func NewRequested(a Asked, o Opening, p Policy) Case {
 		Script: a.Target.Script, Action: triggers.ActionCapture, Reason: "requested",
 		Sentence: "A capture was asked for.",
 		Profile:  a.Type, Duration: orDuration(a.Duration, p.duration()),
-		Channel: o.Channel, ThreadTS: a.ThreadTS, RequestedBy: a.RequestedBy, Previous: o.Previous,
+		Channel: o.Channel, ThreadTS: a.ThreadTS, RequestedBy: a.RequestedBy, RequestedName: clip(a.Name, 80), Previous: o.Previous,
 	}
 	c.log(o.Now, "requested", typeWords(a.Type)+" capture asked for by "+a.RequestedBy)
 	c.take(wanted{target: a.Target, typ: a.Type, duration: c.Duration, cause: capture.CauseCommand, by: a.RequestedBy}, o.Now)
@@ -204,7 +205,7 @@ func (c *Case) take(w wanted, now time.Time) string {
 	job := capture.Job{
 		ID: c.ID + "-" + strconv.Itoa(c.Taken), IncidentID: c.ID, Target: w.target, Type: w.typ,
 		Duration: w.duration, Cause: w.cause, Priority: capture.PriorityOf(w.cause, troubleOf(c.Class)),
-		QueuedAt: now, NotBefore: w.notBefore, FailureAt: w.failureAt, RequestedBy: w.by, Note: w.note,
+		QueuedAt: now, NotBefore: w.notBefore, FailureAt: w.failureAt, Trouble: troubleOf(c.Class), RequestedBy: w.by, Note: w.note,
 	}
 	c.Captures = append(c.Captures, CaptureView{Record: capture.Record{Job: job, State: capture.Queued}, Series: w.series})
 	c.effect(Effect{Kind: EffectCapture, Job: &job})

@@ -22,6 +22,16 @@ func (c Case) Due() time.Time {
 	return due
 }
 
+// surelyOpenUntil is the time before which no replica closes the case, whatever
+// has happened since: activity only puts the close off. Half of the quiet period
+// is left for clocks that differ, and to refresh it.
+func (c Case) surelyOpenUntil() time.Time {
+	if c.State == Closed {
+		return time.Time{}
+	}
+	return c.ActiveAt.Add(c.Quiet / 2)
+}
+
 func (c Case) closesAt() time.Time {
 	at := c.ActiveAt.Add(c.Quiet)
 	if _, unfinished := c.Unfinished(); unfinished {
@@ -45,7 +55,10 @@ func (c Case) Tick(p Policy, now time.Time) (next Case, changed bool) {
 	if closing {
 		c.State, c.ClosedAt = Closed, now
 		c.log(now, "quiet", "closed after "+span(c.Quiet)+" without an event")
-		if c.Class != ClassRequested && !p.Off[NoticeClosed] {
+		if c.Class == ClassRequested {
+			return c, true // its report was the end of it
+		}
+		if !p.Off[NoticeClosed] {
 			c.post(c.ID + ".closed")
 		}
 	}

@@ -43,7 +43,7 @@ func (m *Commander) capture(ctx context.Context, r Request, cmd Command) (Reply,
 		}
 	}
 	c, id, err := m.desk.Ask(ctx, Asked{
-		Target: target, Type: cmd.Type(), Duration: cmd.Duration, RequestedBy: r.UserID, Channel: r.ChannelID, ThreadTS: threadOf(r),
+		Target: target, Type: cmd.Type(), Duration: cmd.Duration, RequestedBy: r.UserID, Name: r.UserName, Channel: r.ChannelID, ThreadTS: threadOf(r),
 	})
 	return m.started(ctx, r, cmd, c, id, err)
 }

@@ -18,6 +18,8 @@ type watched struct {
 	rev     uint64        // newest revision seen
 	at      time.Time     // zero: nothing to do
 	backoff time.Duration // of the last look, while it does not succeed
+	id      string        // of the open case
+	surely  time.Time     // until when nobody can have closed it
 	pos     int           // in the heap; -1: not there
 }
 

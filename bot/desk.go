@@ -94,6 +94,10 @@ func (d *Desk) Handle(ctx context.Context, dec triggers.Decision) (triggers.Deci
 		return dec, nil
 	}
 	key := dec.IncidentKey()
+	if id, ok := d.known(key, d.o.Now()); ok {
+		dec.Action, dec.IncidentID = triggers.ActionJoin, id
+		return dec, nil
+	}
 	for range casTries {
 		now := d.o.Now()
 		c, rev, err := d.cases.OpenCase(ctx, key)
@@ -238,24 +242,4 @@ func (d *Desk) archive(ctx context.Context, c Case, rev uint64) error {
 		return nil // somebody else has, or it was opened again: the caller looks anew
 	}
 	return err
-}
-
-// lastSeen is the newest incident of a target.
-type lastSeen struct {
-	Incident string    `json:"incident"`
-	At       time.Time `json:"at"`
-}
-
-func lastKey(target string) string { return "last." + target }
-
-// previous is only a link: an incident opens without it when the state fails.
-func (d *Desk) previous(ctx context.Context, target string) string {
-	if d.o.State == nil {
-		return ""
-	}
-	var last lastSeen
-	if _, err := d.o.State.Get(ctx, lastKey(target), &last); err != nil {
-		return ""
-	}
-	return last.Incident
 }

@@ -93,10 +93,7 @@ func (d *Desk) change(ctx context.Context, known Case, id string, f func(Case, t
 		wasClosed := c.State == Closed
 		next, changed := f(c, now)
 		if !changed {
-			if len(c.Pending) > 0 && rev != 0 {
-				return d.perform(ctx, c, rev)
-			}
-			return nil
+			return nil // what is still pending has its own retries
 		}
 		if wasClosed {
 			next = next.Reopened(now, "a capture ended after the close")

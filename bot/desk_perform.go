@@ -79,24 +79,6 @@ func (d *Desk) do(ctx context.Context, c Case, e Effect) error {
 	return nil
 }
 
-// remember makes the case its target's newest. Somebody else's newer case wins.
-func (d *Desk) remember(ctx context.Context, c Case) error {
-	key := lastKey(c.Target.Key())
-	var last lastSeen
-	rev, err := d.o.State.Get(ctx, key, &last)
-	if err != nil && !errors.Is(err, capture.ErrNotFound) {
-		return fmt.Errorf("remember incident %s: %w", c.ID, err)
-	}
-	if last.Incident == c.ID || last.At.After(c.OpenedAt) {
-		return nil
-	}
-	_, err = d.o.State.Put(ctx, key, lastSeen{Incident: c.ID, At: c.OpenedAt}, rev)
-	if err != nil {
-		return fmt.Errorf("remember incident %s: %w", c.ID, err)
-	}
-	return nil
-}
-
 // clear takes what was done out of the case. The first try uses what is in
 // hand; after a conflict the case is read again.
 func (d *Desk) clear(ctx context.Context, c Case, rev uint64, done []Effect, refused []string) (Case, uint64, error) {

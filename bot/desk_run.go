@@ -27,6 +27,7 @@ func (d *Desk) Run(ctx context.Context) error {
 	defer cancel()
 	var watchErr error
 	var wg sync.WaitGroup
+	wg.Go(func() { d.forgetOld(ctx) })
 	wg.Go(func() {
 		defer cancel()
 		watchErr = d.cases.WatchOpen(ctx, d.Saw)
@@ -62,7 +63,7 @@ func (d *Desk) Saw(c Case, rev uint64, closed bool) {
 	if rev < w.rev {
 		return
 	}
-	w.rev = rev
+	w.rev, w.id, w.surely = rev, c.ID, c.surelyOpenUntil()
 	at := c.Due()
 	if len(c.Pending) > 0 || c.State == Closed {
 		if soon := d.o.Now().Add(max(grace, w.backoff)); at.IsZero() || soon.Before(at) {
@@ -76,6 +77,18 @@ func (d *Desk) Saw(c Case, rev uint64, closed bool) {
 	case d.wake <- struct{}{}:
 	default:
 	}
+}
+
+// known is the open case of the key, when that is certain without reading it:
+// a storm's joins then cost no look into the store.
+func (d *Desk) known(key string, now time.Time) (id string, ok bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	w, ok := d.due.index[key]
+	if !ok || !now.Before(w.surely) {
+		return "", false
+	}
+	return w.id, true
 }
 
 // idle is how long a desk without a deadline sleeps.

@@ -99,8 +99,8 @@ func TestStormIsOneIncident(t *testing.T) {
 		if err := desks[1].Tally(ctx, []triggers.Tally{tallyOf(overload(time.Now(), objectID), 9999, time.Now())}); err != nil {
 			t.Fatalf("Tally: %v", err)
 		}
-		if len(s.queue) != 1 {
-			t.Fatalf("%d captures queued, want 1", len(s.queue))
+		if len(s.waiting()) != 1 {
+			t.Fatalf("%d captures queued, want 1", len(s.waiting()))
 		}
 		time.Sleep(4 * time.Second) // past the root's own pace
 		synctest.Wait()
@@ -115,7 +115,7 @@ func TestStormIsOneIncident(t *testing.T) {
 		if !strings.Contains(root.Card.Text, "10,000 events") {
 			t.Errorf("root says %q, want the count", root.Card.Text)
 		}
-		for _, job := range s.queue {
+		for _, job := range s.waiting() {
 			finish(t, ctx, desks[0], job)
 		}
 		time.Sleep(11 * time.Minute)

@@ -3,6 +3,7 @@ package bot_test
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"reflect"
@@ -16,14 +17,13 @@ import (
 	"github.com/snapflame/snapflame/triggers"
 )
 
+// schedules is how many; the long form is -schedules 5000.
+var schedules = flag.Int("schedules", 40, "random schedules to run")
+
 // Random schedules of events, captures, crashes, failing calls and clock steps
 // over two replicas: nothing doubled, nothing lost.
 func TestRandomSchedules(t *testing.T) {
-	runs := 80
-	if testing.Short() {
-		runs = 20
-	}
-	for seed := range runs {
+	for seed := range *schedules {
 		m := newModel(t, uint64(seed))
 		m.run()
 		if t.Failed() {

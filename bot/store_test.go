@@ -150,6 +150,24 @@ func (s *store) Put(_ context.Context, p bot.Post) error {
 	return nil
 }
 
+// take empties the queue, as runners do.
+func (s *store) take() (jobs []capture.Job) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, key := range slices.Sorted(maps.Keys(s.queue)) {
+		jobs = append(jobs, s.queue[key])
+		delete(s.queue, key)
+	}
+	return jobs
+}
+
+// waiting is what is queued.
+func (s *store) waiting() []capture.Job {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Collect(maps.Values(s.queue))
+}
+
 // states is the State of the store: its Put would collide with the Outbox's.
 type states struct{ *store }
 

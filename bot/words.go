@@ -104,10 +104,10 @@ func subject(c Case) string {
 
 // targetWords names the target shortly: "room-api RoomObject 3fa1c07d".
 func targetWords(t triggers.Target, reporter string) string {
-	script := orText(t.Script, reporter)
+	script := clip(orText(t.Script, reporter), 60)
 	switch t.Kind {
 	case triggers.TargetDurableObject:
-		return strings.Join(nonEmpty(t.Script, orText(t.Entrypoint, "object"), short(t.ObjectID)), " ")
+		return strings.Join(nonEmpty(clip(t.Script, 40), clip(orText(t.Entrypoint, "object"), 40), short(t.ObjectID)), " ")
 	case triggers.TargetWorker:
 		return script
 	default:

@@ -72,9 +72,9 @@ type Slack struct {
 	Command       string   `yaml:"command" default:"/profile" doc:"the slash command"`
 	Channel       string   `yaml:"channel" hot:"yes" doc:"default channel id (C…), not its name"`
 	Mention       string   `yaml:"mention" hot:"yes" doc:"who is mentioned in a thread's first post: U…, S… or here; empty: nobody"`
-	Users         []string `yaml:"allowed_users" hot:"yes" doc:"user ids that may start captures; all three empty: everyone in the workspace"`
-	Usergroups    []string `yaml:"allowed_usergroups" hot:"yes" doc:"user group ids (S…) that may start captures"`
-	Channels      []string `yaml:"allowed_channels" hot:"yes" doc:"channel ids in which anyone may start captures"`
+	Users         []string `yaml:"allowed_users" hot:"yes" doc:"user ids that may start captures; empty like allowed_usergroups: everyone in the workspace"`
+	Usergroups    []string `yaml:"allowed_usergroups" hot:"yes" doc:"user group ids (S…) whose members may as well"`
+	Channels      []string `yaml:"allowed_channels" hot:"yes" doc:"channel ids in which those may start captures; empty: in any"`
 	Routes        []Route  `yaml:"routes" hot:"yes" doc:"other channels by class, script and environment; the first match wins"`
 }
 
