@@ -153,9 +153,9 @@ func called(c *report.Comparison) []report.Change {
 
 // subject says what was captured: target, type, window, version.
 func subject(r *report.Report) string {
-	parts := []string{clean(r.Meta.Title, 90)}
+	parts := []string{clean(r.Meta.Title, 64)}
 	if parts[0] == "" {
-		parts[0] = clean(strings.TrimSpace(r.Meta.Script+" "+r.Meta.Class), 90)
+		parts[0] = clean(strings.TrimSpace(r.Meta.Script+" "+r.Meta.Class), 64)
 	}
 	kind := "CPU profile"
 	if r.Type == report.Heap {
