@@ -124,9 +124,9 @@ func (m *model) faults() {
 		}
 		return &all[rng.IntN(len(all))]
 	}
-	sick := m.rng.IntN(8)
+	sick, dice := m.rng.IntN(8), rand.New(rand.NewPCG(m.rng.Uint64(), 2))
 	m.w.err = func(op string) error { // the world's lock is held
-		if m.troubled() && rand.New(rand.NewPCG(rng.Uint64(), 2)).IntN(100) < sick {
+		if m.troubled() && dice.IntN(100) < sick {
 			return errors.New(op + " failed")
 		}
 		return nil

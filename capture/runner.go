@@ -63,8 +63,8 @@ type Runner struct {
 	o Options
 
 	mu      sync.Mutex
-	waiting map[string]wait // jobs given back for a reason that holds for all
-	inHand  map[string]bool // jobs that a worker has
+	waiting map[string]wait          // jobs given back for a reason that holds for all
+	inHand  map[string]chan struct{} // jobs that a worker has; closed when it lets go
 }
 
 type wait struct {
@@ -107,7 +107,7 @@ func NewRunner(p Parts, o Options) (*Runner, error) {
 	if o.Workers <= 0 {
 		o.Workers = o.Limits().Filled().Concurrency + 1
 	}
-	return &Runner{p: p, o: o, waiting: map[string]wait{}, inHand: map[string]bool{}}, nil
+	return &Runner{p: p, o: o, waiting: map[string]wait{}, inHand: map[string]chan struct{}{}}, nil
 }
 
 // Run works until ctx ends, then lets running captures finish within Drain. It
@@ -199,20 +199,33 @@ func (r *Runner) change(ctx context.Context, f func(Budget) Budget) {
 }
 
 // claim is false when another worker of this process has the job: heartbeats
-// were lost and it came a second time.
-func (r *Runner) claim(id string) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.inHand[id] {
-		return false
+// were lost and it came a second time. One that is just letting go is waited for.
+func (r *Runner) claim(ctx context.Context, id string) bool {
+	t := time.NewTimer(heartbeat)
+	defer t.Stop()
+	for {
+		r.mu.Lock()
+		other, taken := r.inHand[id]
+		if !taken {
+			r.inHand[id] = make(chan struct{})
+			r.mu.Unlock()
+			return true
+		}
+		r.mu.Unlock()
+		select {
+		case <-other:
+		case <-t.C:
+			return false
+		case <-ctx.Done():
+			return false
+		}
 	}
-	r.inHand[id] = true
-	return true
 }
 
 func (r *Runner) drop(id string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	close(r.inHand[id])
 	delete(r.inHand, id)
 }
 

@@ -22,7 +22,7 @@ type hand struct {
 // handle sees one delivery of a job through: to its end, or back to the queue.
 // ctx ends when no new capture shall start, work when a running one is dropped.
 func (r *Runner) handle(ctx, work context.Context, task Task) {
-	if !r.claim(task.Job().ID) {
+	if !r.claim(work, task.Job().ID) {
 		r.giveBack(task, 2*storeRetry)
 		return
 	}
