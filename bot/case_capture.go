@@ -3,6 +3,7 @@ package bot
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"time"
 
 	"github.com/snapflame/snapflame/capture"
@@ -65,8 +66,10 @@ func (c Case) CaptureChanged(r capture.Record, a *Analysed, plan Planner, p Poli
 	if a != nil {
 		v.Summary, v.PNG = &a.Summary, a.PNG
 	}
+	// The end of a capture is what the channel waits for: the root says it at
+	// once, before the report and the picture stand in the thread.
+	c.postRoot(now)
 	c.ended(i, plan, p, now)
-	c.rootChanged(now, rootEvery)
 	return c, true
 }
 
@@ -152,8 +155,8 @@ func (c Case) Unread(id string) (next Case, last bool) {
 // Unfinished is the newest capture that is queued, waiting, running, or stored
 // and not yet told.
 func (c Case) Unfinished() (CaptureView, bool) {
-	for i := len(c.Captures) - 1; i >= 0; i-- {
-		if v := c.Captures[i]; !v.told() {
+	for _, v := range slices.Backward(c.Captures) {
+		if !v.told() {
 			return v, true
 		}
 	}

@@ -1,0 +1,183 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/snapflame/snapflame/bot/fakeslack"
+)
+
+func TestServeTurnsAnEventIntoAThread(t *testing.T) {
+	w := newWorld(t).serve()
+	w.publish(own(roomObject, time.Now()))
+	w.await("the flamegraph is in the thread", func() bool { return len(w.pictures()) == 1 })
+	captures := w.cf.Captures()
+	if len(captures) != 1 {
+		t.Fatalf("%d captures, want 1: %+v", len(captures), captures)
+	}
+	c := captures[0]
+	if c.Worker != "room-api" || c.Version != roomVersion || c.Namespace != roomNamespace || c.Actor != roomObject || c.Type != "cpu" || c.Duration != 10*time.Second {
+		t.Errorf("asked for %+v", c)
+	}
+	root := w.roots()[0]
+	for _, want := range []string{"overloaded", "room-api", "3fa1c07d", "Durable Object is overloaded. Too many requests queued.", "likely", "ensureSchema"} {
+		if !strings.Contains(root.Plain(), want) {
+			t.Errorf("the root does not say %q:\n%s", want, root.Plain())
+		}
+	}
+	if v := w.slack.Violations(); len(v) > 0 {
+		t.Errorf("violations: %v", v)
+	}
+	if list := w.get("/api/v1/incidents"); !strings.Contains(list, `"incidents":[{"id":"`) {
+		t.Errorf("incidents: %s", list)
+	}
+	if err := w.stop(); err != nil {
+		t.Errorf("SIGTERM: %v\n%s", err, w.logs.tail())
+	}
+	for _, secret := range []string{"cf-secret-token", fakeslack.BotToken, fakeslack.AppToken, fakeslack.SigningSecret, "ingest-secret-token", "api-secret-token"} {
+		if strings.Contains(w.logs.String(), secret) {
+			t.Errorf("the log holds the secret %.6s…", secret)
+		}
+	}
+}
+
+func TestTheSameEventTenThousandTimes(t *testing.T) {
+	w := newWorld(t).serve()
+	e := own(roomObject, time.Now())
+	w.publish(slices.Repeat([][]byte{e}, 10_000)...)
+	w.await("all events are counted", func() bool { return w.metric("snapflame_events_total") == 10_000 })
+	w.await("the flamegraph is in the thread", func() bool { return len(w.pictures()) == 1 })
+	w.await("the root has the count", func() bool { return strings.Contains(w.roots()[0].Plain(), "10,000") })
+	if n, m := len(w.roots()), len(w.cf.Captures()); n != 1 || m != 1 {
+		t.Errorf("%d threads and %d captures, want one of each", n, m)
+	}
+}
+
+func TestMalformedMessagesNeverStallTheQueue(t *testing.T) {
+	w := newWorld(t).serve()
+	w.publish([]byte("not json"), []byte(`{"unknown":"shape"}`), []byte{0, 0xff}, bytes.Repeat([]byte("["), 100_000), []byte("7"), own(roomObject, time.Now()))
+	w.await("the good event has its thread", func() bool { return len(w.roots()) == 1 })
+	w.await("the bad ones are dead letters", func() bool {
+		return strings.Count(w.get("/api/v1/dead-letters"), `"reason"`) >= 5
+	})
+}
+
+// TestHostileNamesAreInert lets a Worker, a class and a function carry what
+// would be a mention, a link or markup.
+func TestHostileNamesAreInert(t *testing.T) {
+	w := newWorld(t).serve()
+	name := "<!channel> a&b<script>alert(1)</script> <https://evil.example|x> *b* `c`"
+	w.publish(event(map[string]any{
+		"scriptName": name, "executionModel": "stateless", "outcome": "exception", "eventTimestamp": time.Now().UnixMilli(),
+		"exceptions": []any{map[string]any{"name": "Error", "message": "Durable Object is overloaded. Too many requests queued.", "stack": name, "timestamp": time.Now().UnixMilli()}},
+	}))
+	w.await("the thread is there", func() bool { return len(w.roots()) == 1 })
+	if v := w.slack.Violations(); len(v) > 0 {
+		t.Errorf("violations: %v", v)
+	}
+	if !strings.Contains(w.roots()[0].Plain(), "<!channel>") {
+		t.Errorf("the name is lost: %s", w.roots()[0].Plain())
+	}
+	if page := w.get("/incidents"); strings.Contains(page, "<script>alert") {
+		t.Errorf("the page runs the name")
+	}
+}
+
+// TestKilledWhileACaptureRuns: the answer died with the process; it is asked
+// for again once, after start + duration + spacing, and the thread says so.
+func TestKilledWhileACaptureRuns(t *testing.T) {
+	w := newWorld(t, func(w *world) { w.cf.Speed = 5 })
+	// A root that was sent while its answer died is found again by its metadata.
+	w.slack.SetScopes(append(fakeslack.DefaultScopes(), "channels:history")...)
+	w.serve()
+	w.publish(own(roomObject, time.Now()))
+	w.await("the capture runs", func() bool { return len(w.cf.Captures()) == 1 })
+	w.await("the root is posted", func() bool { return len(w.roots()) == 1 })
+	w.kill()
+	w.serve()
+	w.await("the flamegraph is in the thread", func() bool { return len(w.pictures()) == 1 })
+	captures := w.cf.Captures()
+	if len(captures) != 2 || len(w.roots()) != 1 {
+		t.Fatalf("%d captures and %d threads, want 2 and 1", len(captures), len(w.roots()))
+	}
+	if gap := captures[1].Asked.Sub(captures[0].Asked); gap < 11*time.Second {
+		t.Errorf("asked again after %s, want at least its duration and the spacing", gap)
+	}
+	if !strings.Contains(w.slack.Transcript(), "again") {
+		t.Errorf("the thread does not say that it was asked again:\n%s", w.slack.Transcript())
+	}
+}
+
+func TestSlackAndCloudflareDown(t *testing.T) {
+	w := newWorld(t)
+	w.slack.Outage(true)
+	w.serve()
+	w.publish(own(roomObject, time.Now()))
+	w.await("the capture is taken although Slack is down", func() bool { return len(w.taken()) == 1 })
+	if w.status("/readyz") != http.StatusOK {
+		t.Error("the service is not ready although it takes events")
+	}
+	w.slack.Outage(false)
+	w.await("everything arrives afterwards", func() bool { return len(w.roots()) == 1 && len(w.pictures()) == 1 })
+}
+
+func TestSlashCommandOverHTTP(t *testing.T) {
+	w := newWorld(t, func(w *world) { delete(w.env, "SLACK_APP_TOKEN") }).serve()
+	w.slack.RequestURL = "http://" + w.http
+	ack, err := w.slack.Slash(t.Context(), fakeslack.Ana, fakeslack.Incidents, "/profile cpu room-api 2s")
+	if err != nil || ack.Status != http.StatusOK {
+		t.Fatalf("%v %+v", err, ack)
+	}
+	w.await("the flamegraph is there", func() bool { return len(w.pictures()) >= 1 })
+	if c := w.cf.Captures()[0]; c.Worker != "room-api" || c.Duration != 2*time.Second || c.Actor != "" {
+		t.Errorf("asked for %+v", c)
+	}
+}
+
+func TestReloadKeepsTheOldConfigurationWhenTheNewIsBad(t *testing.T) {
+	w := newWorld(t)
+	file := filepath.Join(w.dir, "snapflame.yaml")
+	write := func(s string) {
+		if err := os.WriteFile(file, []byte(s), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("rules: []\n")
+	w.serve()
+	write("rules: [{name: x, match: {class: nonsense}}]\n")
+	w.hangup()
+	w.await("the bad file is refused", func() bool { return strings.Contains(w.logs.String(), "the old one stays") })
+	write("rules: [{name: nothing, match: {class: overloaded}, ignore: true}]\n")
+	w.hangup()
+	w.await("the good file is taken", func() bool { return strings.Contains(w.logs.String(), "configuration reloaded") })
+	w.publish(own(roomObject, time.Now()))
+	w.await("the new rule ignores it", func() bool {
+		return w.metricOf("snapflame_events_total", `decision="ignore"`) == 1
+	})
+	if n := len(w.roots()); n != 0 {
+		t.Errorf("%d threads", n)
+	}
+}
+
+// metric sums a counter over its labels.
+func (w *world) metric(name string) float64 { return w.metricOf(name, "") }
+
+func (w *world) metricOf(name, label string) float64 {
+	var sum float64
+	for line := range strings.Lines(w.get("/metrics")) {
+		if strings.HasPrefix(line, name+"{") && strings.Contains(line, label) {
+			var v float64
+			if _, err := fmt.Sscan(line[strings.LastIndex(line, " ")+1:], &v); err == nil {
+				sum += v
+			}
+		}
+	}
+	return sum
+}
