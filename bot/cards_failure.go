@@ -2,6 +2,7 @@ package bot
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/snapflame/snapflame/capture"
@@ -154,7 +155,7 @@ func notesSection(r capture.Record) []Section {
 			known = known || strings.Contains(n, "asked again")
 		}
 		if !known {
-			notes = append(notes[:len(notes):len(notes)], asked)
+			notes = append(slices.Clip(notes), asked)
 		}
 	}
 	if len(notes) == 0 {

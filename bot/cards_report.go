@@ -25,7 +25,7 @@ func (w Writer) Report(c Case, v CaptureView) Card {
 	if s.Verdict != verdictEmpty && s.Verdict != verdictUnread && len(s.Top) > 0 {
 		card.Table = functionTable(s.Top, maxRows)
 	}
-	card.Sections = append(card.Sections, trust(c, r, s)...)
+	card.Sections = append(card.Sections, trust(r, s)...)
 	if len(s.Findings) > 0 {
 		card.Sections = append(card.Sections, Section{Heading: "Findings", Lines: s.Findings})
 	}
@@ -173,7 +173,7 @@ func versionWords(r capture.Record) string {
 }
 
 // trust is what a reader must know before believing a figure.
-func trust(c Case, r capture.Record, s Summary) []Section {
+func trust(r capture.Record, s Summary) []Section {
 	switch {
 	case s.Verdict == verdictEmpty && r.Type == capture.Heap:
 		return []Section{{Text: "No allocation was sampled in the window. That is common for a stateless Worker; it does not mean that memory is fine."}}

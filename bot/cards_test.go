@@ -241,7 +241,7 @@ func TestFiguresHaveTheirWindow(t *testing.T) {
 					continue
 				}
 				all := transcript(p.Card)
-				for _, line := range strings.Split(all, "\n") {
+				for line := range strings.SplitSeq(all, "\n") {
 					if strings.Contains(line, v.Summary.Headline) && !strings.Contains(line, v.Summary.Window) && !strings.HasPrefix(line, "**") {
 						t.Errorf("%s%s: a figure without its window: %s", name, key, line)
 					}

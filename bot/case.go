@@ -22,7 +22,7 @@ const (
 // compare-and-set and nothing can be half true. Effects that are decided but
 // not yet handed over stand in Pending: whoever finds them after a crash does
 // them, and each is idempotent.
-type Case struct {
+type Case struct { //nolint:recvcheck // what others call is pure; what builds the next case changes its own copy
 	ID       string        `json:"id"`
 	Key      string        `json:"key"` // triggers.Decision.IncidentKey
 	State    CaseState     `json:"state"`

@@ -10,7 +10,7 @@ import (
 
 // Refusal is why something a person asked for is not done: the code for logs,
 // the sentence for the person, and what to look at instead.
-type Refusal struct {
+type Refusal struct { //nolint:errname // it is a refusal, to people and in logs
 	Reason   RefusalReason
 	Sentence string
 	Capture  string // the capture that is in the way

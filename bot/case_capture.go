@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/snapflame/snapflame/capture"
+	"github.com/snapflame/snapflame/triggers"
 )
 
 // maxTries is how often a stored capture is given to the Analyst before the
@@ -52,6 +53,7 @@ func (c Case) CaptureChanged(r capture.Record, a *Analysed, plan Planner, p Poli
 	}
 	v := &c.Captures[i]
 	v.Record, v.Busy = r, false
+	c.learn(r)
 	c.log(now, recordReason(r), recordEntry(r))
 	if !r.Final() {
 		c.rootChanged(now, rootEvery)
@@ -71,6 +73,20 @@ func (c Case) CaptureChanged(r capture.Record, a *Analysed, plan Planner, p Poli
 	c.postRoot(now)
 	c.ended(i, plan, p, now)
 	return c, true
+}
+
+// learn fills in what the event did not say and the account did: whose object
+// it is. It never contradicts the event, and the key of the target stays.
+func (c *Case) learn(r capture.Record) {
+	if c.Target.Kind != triggers.TargetDurableObject || r.Target.ObjectID != c.Target.ObjectID {
+		return
+	}
+	if c.Target.Script == "" {
+		c.Target.Script = r.Resolved.Script
+	}
+	if c.Target.Entrypoint == "" {
+		c.Target.Entrypoint = r.Resolved.Class
+	}
 }
 
 // ended decides what a final capture leads to: words, a picture, a follow-up.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -192,9 +193,9 @@ func (m *Commander) inThread(ctx context.Context, r Request, cmd Command) (Comma
 	if err != nil {
 		return cmd, fmt.Errorf("read incident %s: %w", id, err)
 	}
-	for i := len(c.Captures) - 1; i >= 0; i-- {
-		if c.Captures[i].Record.State == capture.Stored {
-			cmd.Captures = []string{c.Captures[i].Record.ID}
+	for _, v := range slices.Backward(c.Captures) {
+		if v.Record.State == capture.Stored {
+			cmd.Captures = []string{v.Record.ID}
 			break
 		}
 	}
@@ -217,11 +218,12 @@ func (m *Commander) audit(ctx context.Context, r Request, verb Verb, what, outco
 	e := AuditEntry{
 		At: m.o.Now(), User: r.UserID, Channel: r.ChannelID, Action: string(verb), What: what, Outcome: outcome, Capture: id,
 	}
-	ev := m.o.Log.Info()
-	if err := m.o.Audit.Add(ctx, e); err != nil {
-		ev = m.o.Log.Error().Err(err)
+	err := m.o.Audit.Add(ctx, e)
+	level := zerolog.InfoLevel
+	if err != nil {
+		level = zerolog.ErrorLevel
 	}
-	ev.Str("user", e.User).Str("channel", e.Channel).Str("action", e.Action).Str("what", e.What).
+	m.o.Log.WithLevel(level).Err(err).Str("user", e.User).Str("channel", e.Channel).Str("action", e.Action).Str("what", e.What).
 		Str("outcome", e.Outcome).Str("capture", id).Msg("asked by a person")
 }
 

@@ -106,8 +106,7 @@ func captureWords(t capture.Target) string {
 // class without an object.
 func (m *Commander) beforeAsking(ctx context.Context, cmd Command) (Reply, bool, error) {
 	if cmd.Class != "" && cmd.Object == "" {
-		reply, err := m.pickObject(ctx, cmd)
-		return reply, true, err
+		return Reply{}, true, m.pickObject(ctx, cmd)
 	}
 	if cmd.Anyway {
 		return Reply{}, false, nil
@@ -127,17 +126,17 @@ func (m *Commander) beforeAsking(ctx context.Context, cmd Command) (Reply, bool,
 }
 
 // pickObject offers the busiest objects of a class: a capture is of one.
-func (m *Commander) pickObject(ctx context.Context, cmd Command) (Reply, error) {
+func (m *Commander) pickObject(ctx context.Context, cmd Command) error {
 	usage := &UsageError{
 		Read: cmd.String(), Topic: cmd.Verb, Example: example(VerbHeap),
 		Why: fmt.Sprintf("A Durable Object is profiled one at a time: which object of `%s`? Its id stands in logs and in the evidence of an incident.", cmd.Class),
 	}
 	if m.o.Objects == nil {
-		return Reply{}, usage
+		return usage
 	}
 	list, err := m.o.Objects.Objects(ctx, cmd.Script(), 50)
 	if err != nil {
-		return Reply{}, fmt.Errorf("list the objects of %s: %w", cmd.Script(), err)
+		return fmt.Errorf("list the objects of %s: %w", cmd.Script(), err)
 	}
 	for _, o := range list.Objects {
 		if strings.EqualFold(o.Entrypoint, cmd.Class) && len(usage.Try) < maxCandidates {
@@ -146,7 +145,7 @@ func (m *Commander) pickObject(ctx context.Context, cmd Command) (Reply, error) 
 			usage.Try = append(usage.Try, Suggestion{Label: short(o.ObjectID) + ": " + loadWords(o), Command: c.String()})
 		}
 	}
-	return Reply{}, usage
+	return usage
 }
 
 func loadWords(o ObjectRow) string {

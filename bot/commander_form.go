@@ -52,8 +52,11 @@ func (m *Commander) form(_ context.Context, r Request, cmd Command) Reply {
 				{Label: "CPU: where time goes", Value: "cpu"}, {Label: "Heap: what is allocated", Value: "heap"},
 			}},
 			{ID: inputDuration, Label: "Length", Kind: "select", Initial: "10s", Options: []Option{
-				{Label: "5 seconds", Value: "5s"}, {Label: "10 seconds", Value: "10s"}, {Label: "20 seconds", Value: "20s"},
-				{Label: "30 seconds", Value: "30s"}, {Label: "50 seconds, the most", Value: "50s"},
+				{Label: "5 seconds", Value: "5s"},
+				{Label: "10 seconds", Value: "10s"},
+				{Label: "20 seconds", Value: "20s"},
+				{Label: "30 seconds", Value: "30s"},
+				{Label: "50 seconds, the most", Value: "50s"},
 			}},
 			{ID: inputObject, Label: "Durable Object id", Kind: "text", Optional: true, Hint: "64 hexadecimal digits; empty profiles the Worker itself"},
 			{ID: inputVersion, Label: "Version", Kind: "text", Optional: true, Hint: "empty: the version with most traffic"},
@@ -74,22 +77,21 @@ func (m *Commander) submit(ctx context.Context, r Request) (Reply, error) {
 	if worker == "" {
 		return Reply{Errors: map[string]string{inputWorker: "Choose a Worker."}}, nil
 	}
-	words := orText(get(inputType), "cpu") + " " + quote(worker)
-	read := func(extra string) (Command, *UsageError) { return ParseCommand(words + extra) }
-	cmd, usage := read("")
-	if usage != nil {
-		return Reply{Errors: map[string]string{inputWorker: usage.Why}}, nil
+	var words strings.Builder
+	words.WriteString(orText(get(inputType), "cpu") + " " + quote(worker))
+	cmd, mistake := ParseCommand(words.String())
+	if mistake != nil {
+		return wrongInput(inputWorker, mistake), nil
 	}
 	for _, in := range []struct{ id, flag string }{{inputDuration, ""}, {inputObject, "object="}, {inputVersion, "version="}} {
 		value := get(in.id)
 		if value == "" {
 			continue
 		}
-		extra := " " + in.flag + quoteFlag(in.flag, value)
-		if cmd, usage = read(extra); usage != nil {
-			return Reply{Errors: map[string]string{in.id: usage.Why}}, nil
+		words.WriteString(" " + in.flag + quoteFlag(in.flag, value))
+		if cmd, mistake = ParseCommand(words.String()); mistake != nil {
+			return wrongInput(in.id, mistake), nil
 		}
-		words += extra
 	}
 	// The list that the Worker was chosen from is the one that would be asked.
 	cmd.Anyway = true
@@ -101,6 +103,10 @@ func (m *Commander) submit(ctx context.Context, r Request) (Reply, error) {
 		return Reply{Errors: map[string]string{inputObject: usage.Why}}, nil
 	}
 	return reply, err
+}
+
+func wrongInput(id string, mistake *UsageError) Reply {
+	return Reply{Errors: map[string]string{id: mistake.Why}}
 }
 
 func quoteFlag(flag, value string) string {
@@ -186,12 +192,12 @@ func (m *Commander) lastCaptures(records []capture.Record) Card {
 }
 
 func routingCard(r Routing) Card {
-	s := Section{Heading: "Routing", Lines: []string{"everything else: channel " + orText(r.Channel, "not set")}}
-	for i := len(r.Routes) - 1; i >= 0; i-- {
-		one := r.Routes[i]
-		s.Lines = append([]string{fmt.Sprintf("class %s, script %s, environment %s: channel %s",
-			orText(string(one.Class), "any"), orText(one.Script, "any"), orText(one.Environment, "any"), orText(one.Channel, "default"))}, s.Lines...)
+	s := Section{Heading: "Routing"}
+	for _, one := range r.Routes {
+		s.Lines = append(s.Lines, fmt.Sprintf("class %s, script %s, environment %s: channel %s",
+			orText(string(one.Class), "any"), orText(one.Script, "any"), orText(one.Environment, "any"), orText(one.Channel, "default")))
 	}
+	s.Lines = append(s.Lines, "everything else: channel "+orText(r.Channel, "not set"))
 	return Card{Text: "Routing", Sections: []Section{s}}
 }
 

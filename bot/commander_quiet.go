@@ -162,18 +162,19 @@ func (m *Commander) state(ctx context.Context) (cards []Card, text string, err e
 	}
 	cards = append(cards, silences)
 	health := Section{Heading: "Health"}
+	words := []string{text}
 	for _, c := range s.Health {
 		mark := "ok"
 		if !c.OK {
 			mark = "NOT OK"
-			text += " " + c.Name + ": " + c.Text
+			words = append(words, c.Name+": "+c.Text)
 		}
 		health.Lines = append(health.Lines, c.Name+": "+mark+suffixed(", ", c.Text))
 	}
 	if len(health.Lines) == 0 {
 		health.Text = "Nothing is reported in this process."
 	}
-	return append(cards, Card{Text: "Health", Sections: []Section{health}}), text, nil
+	return append(cards, Card{Text: "Health", Sections: []Section{health}}), strings.Join(words, " "), nil
 }
 
 // progressLines says where captures stand, with what they profile.

@@ -65,7 +65,7 @@ func (d *deadlines) next() (time.Time, bool) {
 
 func (d *deadlines) first() *watched { return d.heap[0] }
 
-type watchHeap []*watched
+type watchHeap []*watched //nolint:recvcheck // container/heap wants it so
 
 func (h watchHeap) Len() int           { return len(h) }
 func (h watchHeap) Less(i, j int) bool { return h[i].at.Before(h[j].at) }
@@ -75,7 +75,7 @@ func (h watchHeap) Swap(i, j int) {
 }
 
 func (h *watchHeap) Push(x any) {
-	w := x.(*watched) //nolint:forcetypeassert,errcheck // container/heap gives back what set pushed
+	w := x.(*watched) //nolint:forcetypeassert // container/heap gives back what set pushed
 	w.pos = len(*h)
 	*h = append(*h, w)
 }

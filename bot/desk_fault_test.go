@@ -72,7 +72,7 @@ func TestOutboxDownForAnHour(t *testing.T) {
 			t.Fatal("the capture waits for Slack")
 		}
 		for _, job := range p.s.waiting() {
-			finish(t, ctx, d, job)
+			finish(ctx, t, d, job)
 		}
 		rest(time.Hour)
 		if len(p.s.posts) != 0 || len(p.s.open) != 1 {
@@ -145,7 +145,7 @@ func TestStatelessSeriesIsOneReport(t *testing.T) {
 				t.Fatalf("after %d captures %d are queued", i, len(p.s.waiting()))
 			}
 			for _, job := range p.s.take() {
-				if wait := job.NotBefore.Sub(time.Now()); i > 0 && wait != time.Minute {
+				if wait := time.Until(job.NotBefore); i > 0 && wait != time.Minute {
 					t.Errorf("capture %d comes after %v, want the spacing", i+1, wait)
 				}
 				r := capture.Record{Job: job, State: capture.Stored, Resolved: capture.Target{Kind: capture.Worker, VersionID: version}}
@@ -226,7 +226,7 @@ func TestNextIncidentLinksThePrevious(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, job := range p.s.take() {
-				finish(t, ctx, d, job)
+				finish(ctx, t, d, job)
 			}
 			rest(15 * time.Minute)
 		}
@@ -253,7 +253,7 @@ func TestLateTally(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, job := range p.s.take() {
-			finish(t, ctx, d, job)
+			finish(ctx, t, d, job)
 		}
 		rest(11 * time.Minute)
 		if len(p.s.open) != 0 {

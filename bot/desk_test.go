@@ -116,7 +116,7 @@ func TestStormIsOneIncident(t *testing.T) {
 			t.Errorf("root says %q, want the count", root.Card.Text)
 		}
 		for _, job := range s.waiting() {
-			finish(t, ctx, desks[0], job)
+			finish(ctx, t, desks[0], job)
 		}
 		time.Sleep(11 * time.Minute)
 		synctest.Wait()
@@ -139,7 +139,7 @@ func TestStormIsOneIncident(t *testing.T) {
 	})
 }
 
-func finish(t *testing.T, ctx context.Context, d *bot.Desk, job capture.Job) {
+func finish(ctx context.Context, t *testing.T, d *bot.Desk, job capture.Job) {
 	t.Helper()
 	r := capture.Record{Job: job, State: capture.Stored, Attempts: 1, StartedAt: job.QueuedAt, EndedAt: job.QueuedAt.Add(job.Duration)}
 	for range 2 { // told twice, as a redelivery would

@@ -50,6 +50,7 @@ type model struct {
 }
 
 func newModel(t *testing.T, seed uint64) *model {
+	t.Helper()
 	m := &model{t: t, r: rand.New(rand.NewPCG(seed, 7)), s: newStore(), now: start, newID: ids()}
 	m.objs = []string{objectID, strings.Repeat("ab", 32)}
 	m.s.watch = []func(bot.Case, uint64, bool){nil, nil}

@@ -143,7 +143,7 @@ func (p *parser) setDuration(d time.Duration) *UsageError {
 		}
 		return nil
 	}
-	limit := time.Duration(0)
+	var limit time.Duration
 	switch {
 	case d < capture.MinDuration:
 		limit = capture.MinDuration
@@ -276,14 +276,15 @@ func isObjectID(s string) bool {
 func unknownVerb(words []word) *UsageError {
 	read := words[0].text
 	e := &UsageError{Read: clip(read, 60), Why: fmt.Sprintf("I don't know the word `%s`.", clip(read, 60)), Example: example(VerbCPU), Topic: VerbHelp}
-	rest := ""
+	var after strings.Builder
 	for _, w := range words[1:] {
 		text := w.text
 		if w.quoted {
 			text = quote(text)
 		}
-		rest += " " + text
+		after.WriteString(" " + text)
 	}
+	rest := after.String()
 	var verbs []string
 	for _, v := range Verbs() {
 		verbs = append(verbs, string(v))

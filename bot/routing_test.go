@@ -74,7 +74,7 @@ func TestTemplates(t *testing.T) {
 	if next := first.Sections[len(first.Sections)-1].Text; !strings.Contains(next, "about to start") || !strings.HasSuffix(next, "Runbook: wiki/overloaded") {
 		t.Errorf("next %q", next)
 	}
-	if plain := (bot.PreviewTemplates(bot.Writer{}, start))[2]; !strings.HasPrefix(cards[2].Text, plain.Text) {
+	if plain := bot.PreviewTemplates(bot.Writer{}, start)[2]; !strings.HasPrefix(cards[2].Text, plain.Text) {
 		t.Errorf("a template that writes nothing leaves %q, want the built-in %q", cards[2].Text, plain.Text)
 	}
 	for _, c := range cards {

@@ -33,6 +33,7 @@ type world struct {
 }
 
 func newWorld(t *testing.T) *world {
+	t.Helper()
 	w := &world{store: newStore(), t: t, now: start, threads: map[string]string{}, reports: map[string]*report.Report{}, whole: true}
 	w.workers = []string{"checkout", "checkout-eu", "room-api", "edge-gateway", "shop-production"}
 	newID := ids()
@@ -181,7 +182,7 @@ func (w *world) finish() {
 	w.t.Helper()
 	for key, job := range w.queue {
 		delete(w.queue, key)
-		finish(w.t, w.t.Context(), w.desk, job)
+		finish(w.t.Context(), w.t, w.desk, job)
 	}
 	w.now = w.now.Add(11 * time.Second)
 }
