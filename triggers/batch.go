@@ -143,7 +143,7 @@ func (b *batch) boring(p *part) bool {
 	default:
 		return false
 	}
-	return !interesting(p.data)
+	return !p.interesting()
 }
 
 // event decides one event and puts it into its group.
@@ -162,7 +162,7 @@ func (b *batch) event(i int, d Delivery, e *Event) {
 		b.ignore(i, v)
 		return
 	}
-	key := v.IncidentKey()
+	key := incidentKey(v.Class, &v.Target)
 	g := b.groups[key]
 	if g == nil {
 		g = &group{key: key, quiet: v.Quiet, note: v.note()}
@@ -183,21 +183,27 @@ func (b *batch) event(i int, d Delivery, e *Event) {
 	} else {
 		g.slots = append(g.slots, member{i, n})
 	}
-	g.tally.add(&v.Decision, n)
+	g.tally.add(&v.Decision, e, n)
 }
 
 func (b *batch) ignore(i int, v *verdict) {
 	s := &b.slots[i]
-	n := max(v.Event.Count, 1)
+	n := max(v.event.Count, 1)
 	if v.Class == ClassNone {
 		s.none += n
-		if v.Reason == ReasonNoTrouble && (v.Event.Outcome == "ok" || v.Event.Outcome == "" || v.Event.Outcome == "exception" || v.Event.Outcome == "canceled") {
+		if v.Reason == ReasonNoTrouble && plainOutcome(v.event.Outcome) {
 			return
 		}
 	} else {
 		s.counts = append(s.counts, count{v.Class, ActionIgnore, n})
 	}
 	b.l.o.Recent.Add(v.decision(), b.now)
+}
+
+// plainOutcome says whether an outcome is so common that a record of no class
+// with it is not worth remembering.
+func plainOutcome(o string) bool {
+	return o == "ok" || o == "" || o == "exception" || o == "canceled"
 }
 
 // begin hands the first decision of a group to the sink, at once.
@@ -234,10 +240,11 @@ func (b *batch) settle() (tried, worked int) {
 			worked++
 			if g.act == ActionJoin {
 				// The sink counts the event that opens, not the one that joins.
-				g.tally.add(&g.first, g.opens)
+				g.tally.add(&g.first, &g.first.Event, g.opens)
 			}
 		}
 		if g.act != ActionIgnore && g.tally.Count > 0 {
+			g.tally.flush()
 			g.tally.IncidentKey, g.tally.IncidentID = g.key, g.id
 			tallies = append(tallies, g.tally.Tally)
 		}
@@ -355,7 +362,7 @@ func (b *batch) bury(i int, d Delivery, fault *DecodeError) {
 
 // note is what the index is told of a decision.
 func (v *verdict) note() Decision {
-	return Decision{Class: v.Class, Target: v.Target, Attribution: v.Attribution, Event: Event{Script: strings.Clone(v.Event.Script)}}
+	return Decision{Class: v.Class, Target: v.Target, Attribution: v.Attribution, Event: Event{Script: strings.Clone(v.event.Script)}}
 }
 
 // believed is an event's own time when it can be, else when the queue had it.

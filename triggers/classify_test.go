@@ -161,3 +161,13 @@ func TestAdviceDiffers(t *testing.T) {
 		t.Error("class none has advice")
 	}
 }
+
+func TestObjectIDsAnywhere(t *testing.T) {
+	for pad := range 200 {
+		text := strings.Repeat("-", pad) + id64 + strings.Repeat(" ", pad%67) + "," + idA + "x " + idB
+		d := triggers.Decide(one(t, `{"scriptName":"s","outcome":"ok","logs":[{"message":["`+overload+` `+text+`"]}]}`), triggers.State{Rules: builtin(t)}, now())
+		if d.Reason != triggers.ReasonSeveralObjects || !strings.HasPrefix(d.Sentence, "2 different") {
+			t.Fatalf("with %d before: %s (%s)", pad, d.Reason, d.Sentence)
+		}
+	}
+}

@@ -33,20 +33,21 @@ func Decide(e Event, s State, now time.Time) Decision {
 
 // verdict is a decision before it is put into words, which most are never.
 type verdict struct {
-	Decision
-	finding finding
-	ev      evidence
-	rule    *compiled
-	held    int64
-	quiet   time.Duration
-	silence Silence
+	Decision // without its Event, until it is put into words
+	event    *Event
+	finding  finding
+	ev       evidence
+	rule     *compiled
+	held     int64
+	quiet    time.Duration
+	silence  Silence
 }
 
 // judge decides an event. v may have been used before.
 func (v *verdict) judge(e *Event, s *State, now time.Time) {
-	*v = verdict{finding: classify(e)}
+	*v = verdict{finding: classify(e), event: e}
 	d := &v.Decision
-	d.Event, d.Class, d.Subclass, d.Action = *e, v.finding.class, v.finding.sub, ActionIgnore
+	d.Class, d.Subclass, d.Action = v.finding.class, v.finding.sub, ActionIgnore
 	d.Attribution, d.Target.Kind = AttributionNone, TargetUnknown
 	if d.Class == ClassNone && !s.Rules.wantNone {
 		v.ignoreNone()
@@ -73,7 +74,7 @@ func (v *verdict) judge(e *Event, s *State, now time.Time) {
 	}
 	v.apply()
 	for _, silence := range s.Silences {
-		if d.Action != ActionIgnore && silence.Matches(*d, now) {
+		if d.Action != ActionIgnore && silence.matches(d, e, now) {
 			d.Action, d.Reason, v.silence = ActionIgnore, ReasonSilenced, silence
 		}
 	}
@@ -95,7 +96,7 @@ func (v *verdict) match(s *State, now time.Time) bool {
 	key := ""
 	for i := range s.Rules.rules {
 		r := &s.Rules.rules[i]
-		if !r.fits(&v.Event, v.finding, v.Target) {
+		if !r.fits(v.event, v.finding, v.Target) {
 			continue
 		}
 		m := &r.Match
@@ -104,9 +105,9 @@ func (v *verdict) match(s *State, now time.Time) bool {
 			return true
 		}
 		if key == "" {
-			key = v.IncidentKey()
+			key = incidentKey(v.Class, &v.Target)
 		}
-		held, quiet := s.Counts.add(r.Name, key, m.Window, m.ReturnedAfter, max(v.Event.Count, 1), now)
+		held, quiet := s.Counts.add(r.Name, key, m.Window, m.ReturnedAfter, max(v.event.Count, 1), now)
 		switch {
 		case held < int64(m.Count):
 			v.Reason, v.rule, v.held = ReasonBelowCount, r, held
@@ -148,6 +149,7 @@ func profileOf(c Class) ProfileType {
 }
 
 func (v *verdict) decision() Decision {
+	v.Event = *v.event
 	v.Sentence = v.sentence()
 	return v.Decision
 }

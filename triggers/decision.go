@@ -59,9 +59,15 @@ type Decision struct {
 
 // IncidentKey names the incident that the decision opens or joins: one class
 // on one target.
-func (d Decision) IncidentKey() string {
-	if d.Class == ClassAccountOverloaded {
-		return string(d.Class) + ".account"
+func (d Decision) IncidentKey() string { return incidentKey(d.Class, &d.Target) }
+
+func incidentKey(c Class, t *Target) string {
+	switch {
+	case c == ClassAccountOverloaded:
+		return string(c) + ".account"
+	case t.Kind == TargetDurableObject:
+		return string(c) + ".do-" + t.ObjectID
+	default:
+		return string(c) + "." + t.Key()
 	}
-	return string(d.Class) + "." + d.Target.Key()
 }

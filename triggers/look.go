@@ -20,3 +20,17 @@ func interesting(data []byte) bool {
 	}
 	return false
 }
+
+// interesting says whether a part of a message may be of a class. A TraceItem
+// can say so in its texts and its outcome only.
+func (p *part) interesting() bool {
+	if p.shape != ShapeTail {
+		return interesting(p.data)
+	}
+	for _, at := range [...]int{atOutcome, atExceptions, atLogs} {
+		if s := p.spots[at]; s.to-s.from > 2 && interesting(p.data[s.from-p.base:s.to-p.base]) {
+			return true
+		}
+	}
+	return false
+}

@@ -134,38 +134,55 @@ type hit struct {
 	quoted     bool // the text only speaks of it
 }
 
-// find looks for the first phrase in s that is meant; when there is none, for
-// one that is only spoken of.
+// find looks for a phrase in s that is meant; when there is none, for one that
+// is only spoken of.
 func find(s string) (h hit, ok bool) {
-	if !anchored(s) {
-		return hit{}, false
-	}
-	for i := 0; i < len(s); i++ {
-		if c := lower(s[i]); c != 'd' && c != 'w' && c != 'y' || i > 0 && (isWord(s[i-1]) || s[i-1] == '_') {
-			continue
-		}
-		for k := range phrases {
-			p := &phrases[k]
-			end, matched := p.match(s, i)
-			if !matched {
+	for _, b := range &beginnings {
+		for from := 0; ; {
+			n := strings.Index(s[from:], b)
+			if n < 0 {
+				break
+			}
+			i := from + n - 1 // the letter before, which both cases have
+			from += n + len(b)
+			one, found := findAt(s, i)
+			if !found || !anchored(s) {
 				continue
 			}
-			one := hit{class: p.class, start: i, end: end}
-			if p.class == ClassOverloaded {
-				one.sub, one.end = subclass(s, end)
-			}
-			if meant(s, one, p.generic) {
+			if !one.quoted {
 				return one, true
 			}
-			if !ok {
-				h, ok = one, true
-				h.quoted = true
-			}
-			break
+			h, ok = one, true
 		}
 	}
 	return h, ok
 }
+
+// findAt matches the phrases at i.
+func findAt(s string, i int) (hit, bool) {
+	if i < 0 || i > 0 && (isWord(s[i-1]) || s[i-1] == '_') {
+		return hit{}, false
+	}
+	for k := range phrases {
+		p := &phrases[k]
+		end, matched := p.match(s, i)
+		if !matched {
+			continue
+		}
+		h := hit{class: p.class, start: i, end: end}
+		if p.class == ClassOverloaded {
+			h.sub, h.end = subclass(s, end)
+		}
+		h.quoted = !meant(s, h, p.generic)
+		return h, true
+	}
+	return hit{}, false
+}
+
+// beginnings are the phrases' first words without their first letter.
+//
+//nolint:gochecknoglobals // a constant table
+var beginnings = [...]string{"urable", "orker", "our account", "URABLE", "ORKER"}
 
 func anchored(s string) bool {
 	for _, a := range anchors {

@@ -12,23 +12,24 @@ import (
 // whose fields the scanner has noted.
 func decodeTail(events []Event, p *part) ([]Event, error) {
 	r := reader{s: string(p.data), spots: p.spots, base: p.base}
-	e := Event{
+	events = append(events, Event{
 		Shape: ShapeTail, Size: -1,
 		Script: r.must(atScript, "scriptName"), Outcome: r.must(atOutcome, "outcome"),
 		DispatchNamespace: r.must(atDispatch, "dispatchNamespace"), Entrypoint: r.must(atEntrypoint, "entrypoint"),
 		ObjectID: r.must(atObject, "durableObjectId"), ExecutionModel: r.must(atModel, "executionModel"),
 		VersionID: r.text(atVersion), Truncated: r.raw(atTruncated) == "true",
 		CPU: span(r.number(atCPU)), Wall: span(r.number(atWall)), Time: millis(r.number(atTime)),
-	}
+	})
+	e := &events[len(events)-1]
 	if r.bad != "" {
-		return events, r.bad
+		return events[:len(events)-1], r.bad
 	}
-	r.about(&e)
+	r.about(e)
 	if tags := r.raw(atTags); len(tags) > 2 {
-		tagsOf(&e, gjson.Parse(tags))
+		tagsOf(e, gjson.Parse(tags))
 	}
-	decodeTexts(&e, r.raw(atExceptions), r.raw(atLogs))
-	return append(events, e), nil
+	decodeTexts(e, r.raw(atExceptions), r.raw(atLogs))
+	return events, nil
 }
 
 // reader reads what the scanner has noted, from one copy of the record.

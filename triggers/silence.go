@@ -17,14 +17,18 @@ type Silence struct {
 
 // Matches says whether the silence covers a decision at a time.
 func (s Silence) Matches(d Decision, now time.Time) bool {
+	return s.matches(&d, &d.Event, now)
+}
+
+func (s Silence) matches(d *Decision, e *Event, now time.Time) bool {
 	if !now.Before(s.Until) || s.Script == "" && s.Class == "" && s.Entrypoint == "" && s.ObjectID == "" {
 		return false
 	}
 	if s.Class != "" && s.Class != d.Class || s.ObjectID != "" && s.ObjectID != d.Target.ObjectID {
 		return false
 	}
-	if s.Entrypoint != "" && !glob(s.Entrypoint, d.Target.Entrypoint) && !glob(s.Entrypoint, d.Event.Entrypoint) {
+	if s.Entrypoint != "" && !glob(s.Entrypoint, d.Target.Entrypoint) && !glob(s.Entrypoint, e.Entrypoint) {
 		return false
 	}
-	return s.Script == "" || glob(s.Script, d.Event.Script) || d.Target.Script != "" && glob(s.Script, d.Target.Script)
+	return s.Script == "" || glob(s.Script, e.Script) || d.Target.Script != "" && glob(s.Script, d.Target.Script)
 }

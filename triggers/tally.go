@@ -13,14 +13,18 @@ const (
 type tallier struct {
 	Tally
 	class Class
+
+	// What the last event was of. Events of one incident are mostly alike, and a
+	// comparison is cheaper than five maps.
+	last struct {
+		version, colo, script, method, route string
+		sub                                  Subclass
+		minute, n                            int64
+	}
 }
 
-func (t *tallier) add(d *Decision, n int64) {
-	e := &d.Event
-	if t.PerMinute == nil {
-		t.PerMinute = make(map[int64]int64)
-		t.class = d.Class
-	}
+func (t *tallier) add(d *Decision, e *Event, n int64) {
+	t.class = d.Class
 	t.Count += n
 	if t.First.IsZero() || e.Time.Before(t.First) {
 		t.First = e.Time
@@ -28,23 +32,14 @@ func (t *tallier) add(d *Decision, n int64) {
 	if e.Time.After(t.Last) {
 		t.Last = e.Time
 	}
-	t.PerMinute[e.Time.Unix()/60] += n
-	bump(&t.Versions, e.VersionID, n)
-	bump(&t.Colos, e.Colo, n)
-	bump(&t.Scripts, e.Script, n)
-	switch {
-	case e.Route == "":
-	case e.Method == "":
-		bump(&t.Routes, e.Route, n)
-	default:
-		bumpRoute(&t.Routes, e.Method, e.Route, n)
+	l := &t.last
+	if minute := e.Time.Unix() / 60; l.n == 0 || minute != l.minute || e.VersionID != l.version || e.Colo != l.colo || e.Script != l.script ||
+		e.Method != l.method || e.Route != l.route || d.Subclass != l.sub {
+		t.flush()
+		l.version, l.colo, l.script, l.method, l.route = e.VersionID, e.Colo, e.Script, e.Method, e.Route
+		l.sub, l.minute = d.Subclass, minute
 	}
-	if d.Subclass != "" {
-		if t.Subclasses == nil {
-			t.Subclasses = make(map[Subclass]int64)
-		}
-		t.Subclasses[d.Subclass] += n
-	}
+	l.n += n
 	if e.Size > 0 {
 		t.MaxSize = max(t.MaxSize, e.Size)
 		if len(t.Sizes) < tallySizes {
@@ -54,6 +49,35 @@ func (t *tallier) add(d *Decision, n int64) {
 			t.Sizes[t.Count%tallySizes] = e.Size
 		}
 	}
+}
+
+// flush counts what the last events were of.
+func (t *tallier) flush() {
+	l := &t.last
+	if l.n == 0 {
+		return
+	}
+	if t.PerMinute == nil {
+		t.PerMinute = make(map[int64]int64)
+	}
+	t.PerMinute[l.minute] += l.n
+	bump(&t.Versions, l.version, l.n)
+	bump(&t.Colos, l.colo, l.n)
+	bump(&t.Scripts, l.script, l.n)
+	switch {
+	case l.route == "":
+	case l.method == "":
+		bump(&t.Routes, l.route, l.n)
+	default:
+		bump(&t.Routes, l.method+" "+l.route, l.n)
+	}
+	if l.sub != "" {
+		if t.Subclasses == nil {
+			t.Subclasses = make(map[Subclass]int64)
+		}
+		t.Subclasses[l.sub] += l.n
+	}
+	l.n = 0
 }
 
 // bump counts a name, whose string is copied only when it is new: it points
@@ -73,16 +97,4 @@ func bump(m *map[string]int64, name string, n int64) {
 		name = otherName
 	}
 	(*m)[strings.Clone(name)] += n
-}
-
-func bumpRoute(m *map[string]int64, method, route string, n int64) {
-	var buf [128]byte
-	name := append(append(append(buf[:0], method...), ' '), route...)
-	if *m != nil {
-		if _, ok := (*m)[string(name)]; ok {
-			(*m)[string(name)] += n
-			return
-		}
-	}
-	bump(m, string(name), n)
 }

@@ -84,23 +84,26 @@ func newText(source TextSource, name, message, stack string) Text {
 // objectIDs appends the distinct Durable Object ids in s: runs of exactly 64
 // hexadecimal digits that are no part of a longer word. (0x… is a hash.)
 func objectIDs(ids []string, s string) []string {
-	if len(s) < 64 {
-		return ids
-	}
-	for i := 0; i < len(s); {
-		if !isWord(s[i]) {
-			i++
+	// A run of 64 covers one of any 64 bytes in a row: look at every 64th.
+	for at := 63; at < len(s); {
+		if !isHex(s[at]) {
+			at += 64
 			continue
 		}
-		start, hex := i, true
-		for i < len(s) && isWord(s[i]) {
-			hex = hex && isHex(s[i])
-			i++
+		from, to, hex := at, at+1, true
+		for from > 0 && isWord(s[from-1]) {
+			from--
+			hex = hex && isHex(s[from])
 		}
-		if !hex || i-start != 64 {
+		for to < len(s) && isWord(s[to]) {
+			hex = hex && isHex(s[to])
+			to++
+		}
+		at = to + 64
+		if !hex || to-from != 64 {
 			continue
 		}
-		if id := strings.ToLower(s[start:i]); !slices.Contains(ids, id) && len(ids) < maxObjectIDs {
+		if id := strings.ToLower(s[from:to]); !slices.Contains(ids, id) && len(ids) < maxObjectIDs {
 			ids = append(ids, id)
 		}
 	}

@@ -155,6 +155,18 @@ func numberOf(raw string) float64 {
 	if raw == "" || raw[0] != '-' && !isDigit(raw[0]) {
 		return 0
 	}
+	if len(raw) <= 15 {
+		whole := int64(0)
+		for i := 0; ; i++ {
+			if i == len(raw) {
+				return float64(whole)
+			}
+			if !isDigit(raw[i]) {
+				break
+			}
+			whole = whole*10 + int64(raw[i]-'0')
+		}
+	}
 	n, err := strconv.ParseFloat(raw, 64)
 	if err != nil && math.IsInf(n, -1) {
 		return 0
