@@ -47,7 +47,7 @@ func (e *Events) subject(script string) string {
 		word = strings.ToValidUTF8(word[:120], "")
 	}
 	if word == "" {
-		word = "unknown"
+		word = "_" // which names no script
 	}
 	pattern := e.j.opts.Subjects[0]
 	if rest, ok := strings.CutSuffix(pattern, ">"); ok {
