@@ -100,6 +100,12 @@ func (b *batch) read(i int, d Delivery) {
 			b.bury(i, d, &DecodeError{Reason: fault.Reason, Index: fault.Index, Data: d.Data(), Detail: fault.Detail + "; so are many others of this message, which is kept whole"})
 		}
 	}
+	defer func() {
+		// A message that the reader cannot stand costs itself, not the service.
+		if r := recover(); r != nil {
+			bury(&DecodeError{Reason: DecodePanic, Data: d.Data(), Detail: fmt.Sprintf("could not be read: %v", r)})
+		}
+	}()
 	n := parts(d.Data(), func(p part) {
 		if p.fault != nil {
 			bury(p.fault)
@@ -204,145 +210,6 @@ func (b *batch) ignore(i int, v *verdict) {
 // with it is not worth remembering.
 func plainOutcome(o string) bool {
 	return o == "ok" || o == "" || o == "exception" || o == "canceled"
-}
-
-// begin hands the first decision of a group to the sink, at once.
-func (b *batch) begin(g *group, d Decision) {
-	g.first = d
-	b.free <- struct{}{}
-	b.wait.Go(func() {
-		defer func() { <-b.free }()
-		got, err := b.l.sink.Handle(b.ctx, d)
-		if err != nil {
-			g.err = fmt.Errorf("handle an event of incident %s: %w", g.key, err)
-			return
-		}
-		g.id, g.act = got.IncidentID, got.Action
-		if got.Action == ActionIgnore {
-			g.first.Reason, g.first.Sentence = got.Reason, got.Sentence
-		}
-	})
-}
-
-// settle tallies what joined, and marks the deliveries that have to come again.
-// It returns how many calls of the sink were made and how many worked.
-func (b *batch) settle() (tried, worked int) {
-	var tallies []Tally
-	for _, g := range b.order {
-		if g.opens > 0 {
-			tried++
-		}
-		if g.err != nil {
-			b.l.tell(g.err)
-			continue
-		}
-		if g.opens > 0 {
-			worked++
-			if g.act == ActionJoin {
-				// The sink counts the event that opens, not the one that joins.
-				g.tally.add(&g.first, &g.first.Event, g.opens)
-			}
-		}
-		if g.act != ActionIgnore && g.tally.Count > 0 {
-			g.tally.flush()
-			g.tally.IncidentKey, g.tally.IncidentID = g.key, g.id
-			tallies = append(tallies, g.tally.Tally)
-		}
-	}
-	var err error
-	if len(tallies) > 0 {
-		tried++
-		if err = b.l.sink.Tally(b.ctx, tallies); err == nil {
-			worked++
-		} else {
-			b.l.tell(fmt.Errorf("count %d incidents' events: %w", len(tallies), err))
-		}
-	}
-	for _, g := range b.order {
-		if g.err == nil && err != nil && g.act != ActionIgnore && g.tally.Count > 0 {
-			g.err = err
-		}
-		b.finish(g)
-	}
-	return tried, worked
-}
-
-// finish remembers a group's incident, or forgets it when it failed.
-func (b *batch) finish(g *group) {
-	if g.err != nil {
-		delete(b.l.open, g.key)
-		for _, m := range g.slots {
-			b.slots[m.slot].failed = true
-		}
-		return
-	}
-	if g.opens > 0 {
-		d := g.first
-		d.Action, d.IncidentID = g.act, g.id
-		if d.Action == ActionJoin {
-			d.Reason, d.Sentence = ReasonJoined, "an open incident covers it; "+d.Sentence
-		}
-		b.l.o.Recent.Add(d, b.now)
-	}
-	if g.act == ActionIgnore {
-		return
-	}
-	if b.l.o.Index != nil {
-		g.note.Event.Count = g.tally.Count
-		if g.act != ActionJoin {
-			g.note.Event.Count += g.opens
-		}
-		b.l.o.Index.Note(g.note)
-	}
-	if len(b.l.open) >= openKept {
-		clear(b.l.open)
-	}
-	fresh := openFresh
-	if g.quiet > 0 {
-		fresh = min(fresh, g.quiet/2)
-	}
-	b.l.open[g.key] = openIncident{id: g.id, until: b.now.Add(fresh)}
-}
-
-// observe tells what was handled for good.
-func (b *batch) observe() {
-	type label struct {
-		c Class
-		a Action
-	}
-	sums := make(map[label]int64)
-	for i := range b.slots {
-		if s := &b.slots[i]; !s.failed {
-			sums[label{ClassNone, ActionIgnore}] += s.none
-			for _, c := range s.counts {
-				sums[label{c.class, c.action}] += c.n
-			}
-		}
-	}
-	for _, g := range b.order {
-		class := g.tally.class
-		if g.opens > 0 {
-			class = g.first.Class
-		}
-		for k, m := range g.slots {
-			if b.slots[m.slot].failed {
-				continue
-			}
-			action, n := ActionJoin, m.n
-			if g.act == ActionIgnore {
-				action = ActionIgnore
-			} else if k == 0 && g.opens > 0 && g.act != ActionJoin {
-				sums[label{class, g.act}] += g.opens
-				n -= g.opens
-			}
-			sums[label{class, action}] += n
-		}
-	}
-	for l, n := range sums {
-		if n > 0 {
-			b.l.o.Observe(l.c, l.a, n)
-		}
-	}
 }
 
 // bury puts a part of a message among the dead letters before the message is
