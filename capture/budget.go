@@ -161,7 +161,7 @@ const (
 func (b Budget) Release(now time.Time, j Job, how Ending, end time.Time) Budget {
 	b = b.clone()
 	key := j.Target.Key()
-	_, held := b.Running[j.ID]
+	lease, held := b.Running[j.ID]
 	delete(b.Running, j.ID)
 	if b.Busy[key] != j.ID {
 		// Others have had the target since. What ran before them adds nothing
@@ -177,8 +177,10 @@ func (b Budget) Release(now time.Time, j Job, how Ending, end time.Time) Budget 
 		return b
 	}
 	delete(b.Targets, key)
-	if n := len(b.Starts); how == Unsent && held && n > 0 {
-		b.Starts = b.Starts[:n-1] // whose does not matter: only their number and age do
+	// Which one is given back matters when clocks differ: another's would age otherwise.
+	start := lease.Add(-leaseMargin - j.Duration)
+	if i := slices.IndexFunc(b.Starts, start.Equal); how == Unsent && held && i >= 0 {
+		b.Starts = slices.Delete(b.Starts, i, i+1)
 	}
 	return b
 }

@@ -87,6 +87,16 @@ func TestStrikesDouble(t *testing.T) {
 	}
 }
 
+func TestUnsentGivesItsOwnBack(t *testing.T) {
+	l := capture.Limits{PerHour: 9}
+	b, _ := capture.Budget{}.Reserve(noon.Add(time.Minute), on("1", "x"), l, 0)
+	b, _ = b.Reserve(noon, on("2", "y"), l, 0) // after the clock was set back
+	b = b.Release(noon, on("2", "y"), capture.Unsent, noon)
+	if len(b.Starts) != 1 || !b.Starts[0].Equal(noon.Add(time.Minute)) {
+		t.Errorf("left %v, want the first one's", b.Starts)
+	}
+}
+
 func TestOutlook(t *testing.T) {
 	l := capture.Limits{PerHour: 2, Concurrency: 1}
 	var b capture.Budget
