@@ -422,6 +422,25 @@ func TestUnreadableObjectListsLeaveCandidates(t *testing.T) {
 	}
 }
 
+func TestNamedNamespaceIsBelieved(t *testing.T) {
+	tg := capture.Target{Kind: capture.DurableObject, Script: "meeting", NamespaceID: nsMeet, ObjectID: obj2, VersionID: v2}
+	s := account()
+	s.Fault = func(r fakecf.Request) *fakecf.Fault {
+		if strings.HasSuffix(r.Path, "/namespaces") {
+			return &fakecf.Fault{Status: 403, Code: 10000, Message: "Authentication error"}
+		}
+		return nil
+	}
+	if rs, err := client(t, s).Resolve(t.Context(), tg); err != nil || rs[0].Target != tg {
+		t.Errorf("got %v, %v, want the target as named", rs, err)
+	}
+	caller := tg
+	caller.Script, caller.VersionID = "caller", ""
+	if rs, err := client(t, account()).Resolve(t.Context(), caller); err != nil || rs[0].Target.Script != "meeting" {
+		t.Errorf("got %v, %v, want the owner that the list names", rs, err)
+	}
+}
+
 func TestDispatchedWorker(t *testing.T) {
 	s := account()
 	s.AddWorker(fakecf.Worker{Name: "tenant", Dispatch: "prod", Versions: []fakecf.Version{{ID: v1}, {ID: v2}}})

@@ -85,8 +85,15 @@ func interleave(rs []capture.Resolution) []capture.Resolution {
 
 // owners gives the namespaces that may have the object, most likely first.
 func (c *Client) owners(ctx context.Context, t capture.Target) ([]Namespace, []string, error) {
+	// Somebody who names Worker and namespace is believed where the list says
+	// nothing else.
+	named := Namespace{ID: t.NamespaceID, Script: t.Script, Class: t.Class}
+	believed := t.NamespaceID != "" && t.Script != ""
 	nss, err := c.Namespaces(ctx)
-	if err != nil {
+	switch {
+	case err != nil && believed:
+		return []Namespace{named}, []string{"the list of namespaces could not be read; Worker and namespace are as asked for"}, nil
+	case err != nil:
 		return nil, nil, err
 	}
 	if own := certain(nss, t, c.cache.namespaceOf(t.ObjectID)); own != nil {
@@ -98,6 +105,9 @@ func (c *Client) owners(ctx context.Context, t capture.Target) ([]Namespace, []s
 	}
 	if own := certain(nss, t, ""); own != nil {
 		return []Namespace{*own}, nil, nil
+	}
+	if believed {
+		return []Namespace{named}, []string{"the account lists no such namespace; Worker and namespace are as asked for"}, nil
 	}
 	cands := likely(nss, t)
 	if len(cands) == 0 {
