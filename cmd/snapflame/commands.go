@@ -2,17 +2,17 @@ package main
 
 import "github.com/spf13/cobra"
 
-// commands is every command, in the order of help: one line each.
+// commands is every command: one line each.
 func commands(sh *shell) []*cobra.Command {
 	return []*cobra.Command{
 		demoCommand(sh),
 		serveCommand(sh),
-		reportCommand(sh),
-		configCommand(sh),
 		doctorCommand(sh),
+		reportCommand(sh),
 		explainCommand(sh),
 		captureCommand(sh),
 		replayCommand(sh),
+		configCommand(sh),
 		versionCommand(sh),
 	}
 }

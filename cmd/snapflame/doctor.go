@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/rs/zerolog"
@@ -33,7 +34,7 @@ func (sh *shell) doctor(ctx context.Context) error {
 	case 0:
 		return nil
 	case 1:
-		return fmt.Errorf("doctor: 1 check is bad; its line says what to do")
+		return errors.New("doctor: 1 check is bad; its line says what to do")
 	}
 	return fmt.Errorf("doctor: %d checks are bad; their lines say what to do", failed)
 }

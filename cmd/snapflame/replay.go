@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"strconv"
 	"time"
 
@@ -66,18 +64,6 @@ func (sh *shell) replay(ctx context.Context, file string, speed float64) error {
 		return fmt.Errorf("replay %s: no event in it", inputName(file))
 	}
 	return nil
-}
-
-// open opens a file, or standard input for "-".
-func (sh *shell) open(name string) (io.ReadCloser, error) {
-	if name == "-" {
-		return io.NopCloser(sh.stdin), nil
-	}
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, fileError(name, err)
-	}
-	return f, nil
 }
 
 type replayer struct {

@@ -43,7 +43,7 @@ func usagef(format string, args ...any) error {
 // run is the whole program: main and the tests call it.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, getenv func(string) string) int {
 	sh := &shell{stdin: stdin, stdout: stdout, stderr: stderr, getenv: getenv, environ: os.Environ()}
-	root := rootCommand(sh)
+	root := rootCommand(sh) //nolint:contextcheck // cobra hands ctx to the command that runs
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	if err == nil {
@@ -147,16 +147,12 @@ func (sh *shell) load() (*conf.Config, error) {
 
 // readInput reads a file, or standard input for "-", up to limit bytes.
 func (sh *shell) readInput(name string, limit int64) ([]byte, error) {
-	var r io.Reader = sh.stdin
-	if name != "-" {
-		f, err := os.Open(name)
-		if err != nil {
-			return nil, fileError(name, err)
-		}
-		defer f.Close()
-		r = f
+	in, err := sh.open(name)
+	if err != nil {
+		return nil, err
 	}
-	data, err := io.ReadAll(io.LimitReader(r, limit+1))
+	defer in.Close()
+	data, err := io.ReadAll(io.LimitReader(in, limit+1))
 	if err != nil {
 		return nil, fileError(name, err)
 	}
@@ -164,6 +160,18 @@ func (sh *shell) readInput(name string, limit int64) ([]byte, error) {
 		return nil, fmt.Errorf("%s: larger than %d MiB; is it the right file?", inputName(name), limit>>20)
 	}
 	return data, nil
+}
+
+// open opens a file, or standard input for "-".
+func (sh *shell) open(name string) (io.ReadCloser, error) {
+	if name == "-" {
+		return io.NopCloser(sh.stdin), nil
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, fileError(name, err)
+	}
+	return f, nil
 }
 
 func inputName(name string) string {

@@ -163,7 +163,7 @@ func TestBadConfiguration(t *testing.T) {
 		{"unknown key", "capture:\n  duraton: 5s", nil, "c.yaml:2: capture.duraton is not a key; did you mean capture.duration?"},
 		{"unknown section", "captrue:\n  duration: 5s", nil, "c.yaml:1: captrue is not a key; did you mean capture?"},
 		{"key of another section", "store_dir: /x", nil, "c.yaml:1: store_dir is not a key; did you mean nats.store_dir?"},
-		{"unknown in a rule", "rules:\n- name: a\n  match: {clas: overloaded}", nil, "c.yaml:3: rules[0].match.clas is not a key; did you mean rules[0].match.class?"},
+		{"unknown in a rule", "rules:\n- name: a\n  match: {scrpt: a}", nil, "c.yaml:3: rules[0].match.scrpt is not a key; did you mean rules[0].match.script?"},
 		{"nothing near", "capture:\n  zzzzzzzzzz: 1", nil, "c.yaml:2: capture.zzzzzzzzzz is not a key; known here: enabled, concurrency, duration, spacing, per_hour"},
 		{"no unit", "capture:\n  duration: 10", nil, `c.yaml:2: capture.duration "10" lacks a unit; write 10s or 10ms`},
 		{"too long", "capture:\n  duration: 1m", nil, "c.yaml:2: capture.duration is 1m; it must be 1s to 50s"},

@@ -97,7 +97,7 @@ func readBounded(name string) ([]byte, error) {
 	if err != nil {
 		return nil, plainPathError(err)
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }() // it was only read
 	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	if err != nil {
 		return nil, plainPathError(err)
@@ -116,44 +116,55 @@ func plainPathError(err error) error {
 	return err
 }
 
-// readEnv sets what the environment names. SNAPFLAME_ names win over the
-// ecosystem's, and a value over its _FILE.
+// readEnv sets what the environment names. Our own names win over the
+// ecosystem's.
 func (c *Config) readEnv(getenv func(string) string) Problems {
 	var bad Problems
 	for _, f := range fieldsOf(c) {
 		for _, name := range f.Env {
-			text, from := getenv(name), name
-			if f.Secret {
-				file := getenv(name + "_FILE")
-				if file != "" && text != "" {
-					bad = append(bad, Problem{Where: name, Key: f.Key, What: "is set both here and by " + name + "_FILE; unset one"})
-					continue
-				}
-				if file != "" {
-					data, err := readBounded(file)
-					if err == nil && len(bytes.TrimSpace(data)) == 0 {
-						err = errEmptyFile
-					}
-					if err != nil {
-						bad = append(bad, Problem{Where: name + "_FILE", Key: f.Key, What: fmt.Sprintf("%s: %v", file, err)})
-						break
-					}
-					text, from = string(data), name+"_FILE"
-				}
+			v, err := variable(getenv, name, f)
+			if err != nil {
+				bad = append(bad, err...)
+				break
 			}
-			if text == "" {
+			if v.text == "" {
 				continue
 			}
-			c.sources[f.Key] = from
+			c.sources[f.Key] = v.from
 			if f.List {
-				bad = append(bad, readList(f.value, f.Key, name, text)...)
-			} else if err := setText(f.value, text); err != nil {
+				bad = append(bad, readList(f.value, f.Key, name, v.text)...)
+			} else if err := setText(f.value, v.text); err != nil {
 				bad = append(bad, Problem{Where: name, Key: f.Key, What: err.Error()})
 			}
 			break
 		}
 	}
 	return bad
+}
+
+type envValue struct{ text, from string }
+
+// variable reads one variable, or for a secret the file that name_FILE names.
+func variable(getenv func(string) string, name string, f Field) (envValue, Problems) {
+	v := envValue{getenv(name), name}
+	if !f.Secret {
+		return v, nil
+	}
+	file := getenv(name + "_FILE")
+	if file == "" {
+		return v, nil
+	}
+	if v.text != "" {
+		return v, Problems{{Where: name, Key: f.Key, What: "is set both here and by " + name + "_FILE; unset one"}}
+	}
+	data, err := readBounded(file)
+	if err == nil && len(bytes.TrimSpace(data)) == 0 {
+		err = errEmptyFile
+	}
+	if err != nil {
+		return v, Problems{{Where: name + "_FILE", Key: f.Key, What: fmt.Sprintf("%s: %v", file, err)}}
+	}
+	return envValue{string(data), name + "_FILE"}, nil
 }
 
 // misspelled warns of SNAPFLAME_ variables that are close to a key's. Others

@@ -10,7 +10,7 @@ import (
 
 // Problem is one thing that is wrong: where (file and line, or variable), which
 // key, and what to do. Its Error is one line.
-type Problem struct {
+type Problem struct { //nolint:errname // Problem is the word of the messages
 	Where string
 	Key   string
 	What  string
@@ -29,7 +29,7 @@ func (p Problem) Error() string {
 }
 
 // Problems is every mistake of a configuration, in the order they were found.
-type Problems []Problem
+type Problems []Problem //nolint:errname // as Problem
 
 // Error is the first problem and how many follow, in one line.
 func (p Problems) Error() string {

@@ -190,8 +190,9 @@ func permission(ctx context.Context, o Options) Finding {
 			return ok("may profile, %s", seen)
 		case capture.FailForbidden, capture.FailUnauthorized:
 			return bad("may not profile: %s", failure(f))
+		default:
+			return note("%s; whether it may profile could not be told: %s", seen, failure(f))
 		}
-		return note("%s; whether it may profile could not be told: %s", seen, failure(f))
 	}
 	return note("%s; whether it may profile could not be told", seen)
 }

@@ -131,6 +131,7 @@ func TestHealthy(t *testing.T) {
 }
 
 func TestWhatIsWrong(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct {
 		name  string
 		spoil func(w *world)

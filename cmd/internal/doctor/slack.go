@@ -81,11 +81,11 @@ func (s *slackChecks) client(rt http.RoundTripper) *slack.Client {
 		slack.OptionHTTPClient(&http.Client{Transport: rt, Timeout: patience / 2}))
 }
 
-const noToken = "slack.bot_token is not set; set SLACK_BOT_TOKEN"
+const unset = "slack.bot_token is not set; set SLACK_BOT_TOKEN"
 
 func (s *slackChecks) token(ctx context.Context) Finding {
 	if !s.o.Config.Slack.BotToken.IsSet() {
-		return bad(noToken)
+		return bad(unset)
 	}
 	res, _, err := s.test(ctx)
 	if err != nil {
