@@ -97,7 +97,6 @@ func cpu(b *testing.B) func() {
 type endless struct {
 	left     int
 	messages [][]byte
-	batch    []triggers.Delivery
 	done     context.CancelFunc
 }
 

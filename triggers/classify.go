@@ -75,7 +75,7 @@ func excerpt(t Text, h hit) string {
 		return clip(s, maxQuote)
 	}
 	end := h.end
-	if i := strings.IndexAny(s[end:min(len(s), end+120)], ".\n\""); i >= 0 && strings.IndexAny(s[end:end+i], "({=") < 0 {
+	if i := strings.IndexAny(s[end:min(len(s), end+120)], ".\n\""); i >= 0 && !strings.ContainsAny(s[end:end+i], "({=") {
 		end += i
 		if s[end] == '.' {
 			end++

@@ -81,7 +81,7 @@ func (v *verdict) judge(e *Event, s *State, now time.Time) {
 }
 
 func (v *verdict) ignoreNone() {
-	v.Decision.Target = Target{}
+	v.Target = Target{}
 	v.Attribution, v.Confidence = "", ""
 	v.Reason = ReasonNoTrouble
 	if v.finding.alike != "" {
@@ -156,7 +156,7 @@ func (v *verdict) decision() Decision {
 
 // sentence puts the reason into words, with the values that mattered.
 func (v *verdict) sentence() string {
-	d, e := &v.Decision, &v.Decision.Event
+	d, e := &v.Decision, &v.Event
 	var b strings.Builder
 	switch d.Reason {
 	case ReasonOwnRecord:
@@ -217,7 +217,7 @@ func (v *verdict) ignored() string {
 	case ReasonNotReturned:
 		return fmt.Sprintf("rule %s wants the trouble to return after %s of quiet", v.rule.Name, v.rule.Match.ReturnedAfter)
 	case ReasonSilenced:
-		s := fmt.Sprintf("silenced until %s", v.silence.Until.UTC().Format("2006-01-02 15:04 UTC"))
+		s := "silenced until " + v.silence.Until.UTC().Format("2006-01-02 15:04 UTC")
 		if v.silence.By != "" {
 			s += " by " + v.silence.By
 		}

@@ -37,13 +37,12 @@ func newQueue(messages ...string) *queue {
 	return q
 }
 
-func (q *queue) publish(data string) *message {
+func (q *queue) publish(data string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	m := &message{q: q, n: uint64(len(q.all) + 1), subject: "workers.events.s", data: []byte(data), at: time.Now()}
 	q.all, q.ready = append(q.all, m), append(q.ready, m)
 	q.ping()
-	return m
 }
 
 func (q *queue) ping() {

@@ -75,6 +75,7 @@ func FuzzOTLPTraces(f *testing.F) { fuzz(f, triggers.ShapeOTLPTraces) }
 func FuzzWebhook(f *testing.F) {
 	fuzz(f, triggers.ShapeWebhook, `{"name":"x","text":"Worker exceeded memory limit.","data":{"scriptName":"a"},"ts":1796020340,"alert_type":"workers_issue"}`, `{"text":"Hello"}`)
 }
+
 func FuzzLoad(f *testing.F) {
 	fuzz(f, triggers.ShapeLoad, `{"snapflame":"load","scriptName":"a","entrypoint":"B","durableObjectId":"`+idA+`","cpuMs":1,"wallMs":2,"count":3,"errors":1,"from":1,"to":2}`)
 }

@@ -56,6 +56,24 @@ func NewIndex(now func() time.Time) *Index {
 	return &Index{now: now, spaces: make(map[Namespace]*space), bindings: make(map[string][]Namespace)}
 }
 
+// Window is the time constant of the rates in a Load: over a steady load, a
+// rate times it is what the object did in the last minutes.
+func (*Index) Window() time.Duration { return longWindow }
+
+// Since is when the namespace of a script (of any, when empty) that has been
+// known longest began to send healthy invocations without a gap; zero when none
+// does.
+func (ix *Index) Since(script string) (since time.Time) {
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	for _, s := range ix.spaces {
+		if at := s.sketch.since; (script == "" || s.Script == script) && !at.IsZero() && (since.IsZero() || at.Before(since)) {
+			since = at
+		}
+	}
+	return since
+}
+
 // Add counts a record or load line of a Durable Object's own. Anything else is
 // passed over: callers' records, console lines, child spans.
 func (ix *Index) Add(e Event) {
@@ -93,7 +111,7 @@ func (ix *Index) Add(e Event) {
 	if en == nil {
 		return
 	}
-	en.version = s.version(e.VersionID)
+	en.version, en.last = s.version(e.VersionID), now.Unix()
 	switch p := pressure(en, k.scales(now)[0]); {
 	case p >= hotAt && en.hot == 0:
 		en.hot = now.Unix()
@@ -170,14 +188,14 @@ func (s *space) load(e *entry, now time.Time) Load {
 		},
 		CPU: long(MetricCPU), Wall: long(MetricWall), Requests: long(MetricRequests), Errors: long(MetricErrors),
 		CPUError: s.sketch.lost[metrics+MetricCPU] * scale[1],
-		Pressure: pressure(e, scale[0]), Since: time.Unix(e.since, 0).UTC(), Overloads: int64(e.over),
+		Pressure: pressure(e, scale[0]), Since: time.Unix(e.since, 0).UTC(), LastSeen: time.Unix(e.last, 0).UTC(), Overloads: int64(e.over),
 	}
 	if e.hot != 0 {
 		l.HotSince = time.Unix(e.hot, 0).UTC()
 		l.HotFor = now.Sub(l.HotSince)
 	}
 	if e.overLast != 0 {
-		l.LastError = time.Unix(e.overLast, 0).UTC()
+		l.LastOverload = time.Unix(e.overLast, 0).UTC()
 	}
 	return l
 }

@@ -3,11 +3,10 @@ package triggers_test
 import (
 	"testing"
 
-	"google.golang.org/protobuf/encoding/protojson"
-
 	logspb "go.opentelemetry.io/proto/otlp/collector/logs/v1"
 	tracepb "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	common "go.opentelemetry.io/proto/otlp/common/v1"
+	"google.golang.org/protobuf/encoding/protojson"
 
 	"github.com/snapflame/snapflame/triggers"
 )

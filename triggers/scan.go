@@ -153,16 +153,6 @@ func (s *scanner) array(i, depth int) int {
 	}
 }
 
-// plain marks the bytes that stand for themselves in a JSON string.
-//
-//nolint:gochecknoglobals // a constant table; Go has no constant arrays
-var plain = func() (t [256]bool) {
-	for c := range t {
-		t[c] = c >= 0x20 && c != '"' && c != '\\'
-	}
-	return t
-}()
-
 // special marks, in eight bytes, the lowest that is a quote, a backslash or a
 // control character. Bits above it mean nothing.
 func special(w uint64) uint64 {
@@ -171,43 +161,56 @@ func special(w uint64) uint64 {
 	return ((quote-ones)&^quote | (slash-ones)&^slash | (w-ones*0x20)&^w) & high
 }
 
+// plainRun skips the bytes from i on that stand for themselves.
+func plainRun(d []byte, i int) int {
+	for i+8 <= len(d) {
+		if m := special(binary.LittleEndian.Uint64(d[i:])); m != 0 {
+			return i + bits.TrailingZeros64(m)/8
+		}
+		i += 8
+	}
+	for i < len(d) && d[i] >= 0x20 && d[i] != '"' && d[i] != '\\' {
+		i++
+	}
+	return i
+}
+
 func (s *scanner) str(i int) int {
 	d := s.data
 	for i++; ; i++ {
-		for i+8 <= len(d) {
-			if m := special(binary.LittleEndian.Uint64(d[i:])); m != 0 {
-				i += bits.TrailingZeros64(m) / 8
-				break
-			}
-			i += 8
-		}
-		for i < len(d) && plain[d[i]] {
-			i++
-		}
-		if i >= len(d) {
+		if i = plainRun(d, i); i >= len(d) {
 			return s.fail(scanTruncated, i)
 		}
 		switch d[i] {
 		case '"':
 			return i + 1
 		case '\\':
-			if i++; i >= len(d) {
-				return s.fail(scanTruncated, i)
-			}
-			switch d[i] {
-			case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
-			case 'u':
-				for n := 0; n < 4; n++ {
-					if i++; i >= len(d) || !isHex(d[i]) {
-						return s.fail(scanSyntax, i)
-					}
-				}
-			default:
-				return s.fail(scanSyntax, i)
+			if i = s.escape(i + 1); i < 0 {
+				return -1
 			}
 		default: // a bare control character, NUL among them
 			return s.fail(scanSyntax, i)
 		}
+	}
+}
+
+// escape scans what follows a backslash and returns its last byte, or -1.
+func (s *scanner) escape(i int) int {
+	if i >= len(s.data) {
+		return s.fail(scanTruncated, i)
+	}
+	switch s.data[i] {
+	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+		return i
+	case 'u':
+		for range 4 {
+			if i++; i >= len(s.data) || !isHex(s.data[i]) {
+				return s.fail(scanSyntax, i)
+			}
+		}
+		return i
+	default:
+		return s.fail(scanSyntax, i)
 	}
 }
 

@@ -138,7 +138,7 @@ func (e *Event) httpAttribute(key string, v gjson.Result) bool {
 }
 
 func (e *Event) otlpTags(v gjson.Result) {
-	for _, tag := range strings.Split(scalar(v), ",") {
+	for tag := range strings.SplitSeq(scalar(v), ",") {
 		tagOf(e, strings.TrimSpace(tag))
 	}
 	each(v.Get("arrayValue.values"), func(item gjson.Result) bool {

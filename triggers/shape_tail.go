@@ -22,7 +22,7 @@ func decodeTail(events []Event, p *part) ([]Event, error) {
 	})
 	e := &events[len(events)-1]
 	if r.bad != "" {
-		return events[:len(events)-1], r.bad
+		return events[:len(events)-1], &r.bad
 	}
 	r.about(e)
 	if tags := r.raw(atTags); len(tags) > 2 {
@@ -107,7 +107,7 @@ func (r *reader) about(e *Event) {
 // field is the name of the first field that is not what it has to be.
 type field string
 
-func (f field) Error() string { return fmt.Sprintf("%s is not a string", string(f)) }
+func (f *field) Error() string { return string(*f) + " is not a string" }
 
 // str takes a string or null.
 func (f *field) str(to *string, name string, v gjson.Result) {
@@ -166,7 +166,7 @@ func decodeLogpush(events []Event, data []byte) ([]Event, error) {
 		return true
 	})
 	if bad != "" {
-		return events, bad
+		return events, &bad
 	}
 	if t := trigger(kind); t != "" {
 		e.Trigger = t
@@ -227,7 +227,7 @@ func decodeLoad(events []Event, data []byte) ([]Event, error) {
 	case kind != "load":
 		return events, fmt.Errorf(`"snapflame" is %q; only "load" lines are known`, clip(kind, 40))
 	case bad != "":
-		return events, bad
+		return events, &bad
 	}
 	e.Errors = int64(min(max(failed, 0), float64(e.Count)))
 	return append(events, e), nil

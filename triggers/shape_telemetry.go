@@ -43,7 +43,7 @@ func decodeTelemetry(events []Event, data []byte) ([]Event, error) {
 		return true
 	})
 	if bad != "" {
-		return events, bad
+		return events, &bad
 	}
 	e.Script = orText(e.Script, m.service)
 	e.Trigger = orText(kind, e.Trigger)
@@ -140,7 +140,8 @@ func decodeWebhook(events []Event, data []byte) ([]Event, error) {
 		RequestID: first(g, "alert_correlation_id"), Size: -1, Ended: strings.HasSuffix(first(g, "alert_event"), "_END"),
 	}
 	if t := g.Get("text"); t.Exists() && t.Type != gjson.String && t.Type != gjson.Null {
-		return events, field("text")
+		bad := field("text")
+		return events, &bad
 	}
 	e.Texts = append(e.Texts, newText(TextLog, first(g, "name"), first(g, "text"), ""))
 	if d := g.Get("data"); d.IsObject() && len(d.Raw) > 2 {

@@ -67,6 +67,7 @@ type entry struct {
 	id       [32]byte
 	v        [values]float64
 	since    int64 // unix seconds
+	last     int64
 	hot      int64 // unix seconds since the pressure passed a half; 0
 	over     uint32
 	overLast int64
@@ -215,7 +216,7 @@ func largest(a []float64, k int) float64 {
 // that it has.
 func (s *sketch) scales(now time.Time) [2]float64 {
 	s.weights(now)
-	if s.scaledAt == s.tick && s.scaledFor == s.since {
+	if s.scaledAt.Equal(s.tick) && s.scaledFor.Equal(s.since) {
 		return s.scale
 	}
 	s.scaledAt, s.scaledFor = s.tick, s.since

@@ -74,10 +74,16 @@ func (ix *Index) Suspect(caller Event) Suspicion {
 			continue
 		}
 		for _, l := range s.hot(now) {
-			if l.Pressure < leastP || l.Target.ObjectID == caller.ObjectID && caller.ObjectID != "" && userFrames(&caller) {
+			if l.Target.ObjectID == caller.ObjectID && caller.ObjectID != "" && userFrames(&caller) {
 				continue
 			}
-			w := prior * odds(l.Pressure)
+			w := 0.0 // offered, but not suspected
+			switch {
+			case l.Pressure >= leastP:
+				w = prior * odds(l.Pressure)
+			case prior < 1:
+				continue
+			}
 			total += w
 			out.Candidates = append(out.Candidates, Candidate{Target: l.Target, Probability: w, Load: l})
 		}
@@ -86,7 +92,7 @@ func (ix *Index) Suspect(caller Event) Suspicion {
 		return Suspicion{Coverage: out.Coverage}
 	}
 	slices.SortFunc(out.Candidates, func(a, b Candidate) int {
-		return cmp.Or(cmp.Compare(b.Probability, a.Probability), strings.Compare(a.Target.ObjectID, b.Target.ObjectID))
+		return cmp.Or(cmp.Compare(b.Probability, a.Probability), cmp.Compare(b.Load.Pressure, a.Load.Pressure), strings.Compare(a.Target.ObjectID, b.Target.ObjectID))
 	})
 	for i := range out.Candidates {
 		out.Candidates[i].Probability /= total
@@ -145,7 +151,8 @@ func (ix *Index) cover(s *space, related bool, now time.Time, c *Coverage) bool 
 	return true
 }
 
-// hot is the namespace's objects under most pressure, a little while ago at most.
+// hot is the namespace's objects under most pressure, a little while ago at
+// most: all that could be meant, or a few in any case, for people to choose.
 func (s *space) hot(now time.Time) []Load {
 	if age := now.Sub(s.asOf); age >= 0 && age < refreshed {
 		return s.hottest
@@ -155,15 +162,26 @@ func (s *space) hot(now time.Time) []Load {
 		p  float64
 	}
 	var found []place
+	floor := 0.0
+	byPressure := func(a, b place) int { return cmp.Compare(b.p, a.p) }
 	scale := s.sketch.scales(now)[0]
 	for k := range s.sketch.entries {
-		if p := pressure(&s.sketch.entries[k], scale); p >= leastP {
-			found = append(found, place{k, p})
+		p := pressure(&s.sketch.entries[k], scale)
+		if p <= floor {
+			continue
+		}
+		if found = append(found, place{k, p}); len(found) >= 4*watched {
+			slices.SortFunc(found, byPressure)
+			found = found[:watched]
+			floor = found[watched-1].p
 		}
 	}
-	slices.SortFunc(found, func(a, b place) int { return cmp.Compare(b.p, a.p) })
+	slices.SortFunc(found, byPressure)
 	s.hottest = nil
-	for _, f := range found[:min(watched, len(found))] {
+	for n, f := range found[:min(watched, len(found))] {
+		if f.p < leastP && n >= candidates {
+			break
+		}
 		s.hottest = append(s.hottest, s.load(&s.sketch.entries[f.at], now))
 	}
 	s.asOf = now

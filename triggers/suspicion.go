@@ -54,6 +54,8 @@ func (s Suspicion) sentence() string {
 			short(s.Target.ObjectID), orNone(s.Target.Entrypoint), s.Probability*100, s.Candidates[0].Load)
 	case s.Coverage.Why != "":
 		return "the hot-object index cannot say: " + s.Coverage.Why
+	case len(s.Candidates) > 0 && s.Candidates[0].Probability < 0.01:
+		return "the hot-object index sees no object near its limits"
 	case len(s.Candidates) > 0:
 		return fmt.Sprintf("the hot-object index has %d candidates, the hottest with %.0f %% probability", len(s.Candidates), s.Candidates[0].Probability*100)
 	default:
@@ -63,18 +65,19 @@ func (s Suspicion) sentence() string {
 
 // Load is what an object was doing lately: rates over the sliding window.
 type Load struct {
-	Target    Target        `json:"target"`
-	CPU       float64       `json:"cpu"`        // CPU seconds a second: 1 is a thread fully used
-	Wall      float64       `json:"wall"`       // wall seconds a second: requests in flight
-	Requests  float64       `json:"requests"`   // a second
-	Errors    float64       `json:"errors"`     // a second
-	CPUError  float64       `json:"cpu_error"`  // CPU may be higher by this much
-	Pressure  float64       `json:"pressure"`   // 0 idle, 1 saturated
-	Since     time.Time     `json:"since"`      // known since
-	HotSince  time.Time     `json:"hot_since"`  // pressure above a half since; zero when it is not
-	HotFor    time.Duration `json:"-"`          //
-	Overloads int64         `json:"overloads"`  // events attributed to it
-	LastError time.Time     `json:"last_event"` // the newest of them
+	Target       Target        `json:"target"`
+	CPU          float64       `json:"cpu"`           // CPU seconds a second: 1 is a thread fully used
+	Wall         float64       `json:"wall"`          // wall seconds a second: requests in flight
+	Requests     float64       `json:"requests"`      // a second
+	Errors       float64       `json:"errors"`        // a second
+	CPUError     float64       `json:"cpu_error"`     // CPU may be higher by this much
+	Pressure     float64       `json:"pressure"`      // 0 idle, 1 saturated
+	Since        time.Time     `json:"since"`         // known since
+	LastSeen     time.Time     `json:"last_seen"`     //
+	HotSince     time.Time     `json:"hot_since"`     // pressure above a half since; zero when it is not
+	HotFor       time.Duration `json:"-"`             //
+	Overloads    int64         `json:"overloads"`     // events attributed to it
+	LastOverload time.Time     `json:"last_overload"` // the newest of them
 }
 
 // String is the load in words, for threads.
