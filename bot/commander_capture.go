@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/snapflame/snapflame/capture"
 	"github.com/snapflame/snapflame/triggers"
@@ -159,9 +160,11 @@ func (m *Commander) known(ctx context.Context, cmd Command) error {
 		return nil
 	}
 	name := cmd.Script()
+	ctx, cancel := context.WithTimeout(ctx, knownWait)
+	defer cancel()
 	names, complete, err := m.o.Workers.Workers(ctx, "", maxKnown)
 	if err != nil || len(names) == 0 || slices.Contains(names, name) {
-		return nil //nolint:nilerr // a list that cannot be had must not stop a capture
+		return nil // a list that cannot be had must not stop a capture
 	}
 	near := Nearest(name, names, 3)
 	if len(near) == 0 && !complete {
@@ -183,5 +186,9 @@ func (m *Commander) known(ctx context.Context, cmd Command) error {
 	return usage
 }
 
-// maxKnown bounds how many names are looked through.
-const maxKnown = 5000
+const (
+	maxKnown = 5000 // names that are looked through
+	// knownWait is how long the list may take: Cloudflare hangs when captures
+	// are wanted most.
+	knownWait = 2 * time.Second
+)

@@ -49,14 +49,20 @@ type DeskOptions struct {
 	// that a reload takes effect.
 	Current  func() (Routing, Policy)
 	Silences *Silences // nil: nothing is silenced
-	Now      func() time.Time
-	Log      zerolog.Logger
+	// AtOnce is how many cases the timers act on at once (default 8): in an
+	// outage each waits for its time limit, and the others should not wait for it.
+	AtOnce int
+	Now    func() time.Time
+	Log    zerolog.Logger
 }
 
 // NewDesk returns a desk on the stores. Run must run for its timers.
 func NewDesk(cases Cases, jobs Jobs, outbox Outbox, o DeskOptions) *Desk {
 	if o.Now == nil {
 		o.Now = time.Now
+	}
+	if o.AtOnce <= 0 {
+		o.AtOnce = 8
 	}
 	if o.Current == nil {
 		routing, policy := o.Routing, o.Policy

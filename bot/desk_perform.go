@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/snapflame/snapflame/capture"
 )
@@ -11,6 +12,8 @@ import (
 // performRounds bounds how often one call goes on with effects that its own
 // clearing brought about.
 const performRounds = 4
+
+const effectLimit = 5 * time.Second
 
 // perform does what stands in Pending, in order, and clears it by compare-and-set.
 // Every effect is idempotent, so that two desks may do the same one; what fails
@@ -43,7 +46,7 @@ func (d *Desk) perform(ctx context.Context, c Case, rev uint64) error {
 // but to be tried again.
 func (d *Desk) handOver(ctx context.Context, c Case) (done []Effect, refused []string, errs []error) {
 	for _, e := range c.Pending {
-		err := d.do(ctx, c, e)
+		err := d.within(ctx, c, e)
 		switch {
 		case err == nil:
 			done = append(done, e)
@@ -54,6 +57,14 @@ func (d *Desk) handOver(ctx context.Context, c Case) (done []Effect, refused []s
 		}
 	}
 	return done, refused, errs
+}
+
+// within bounds one effect: a store that hangs must not hold up the events
+// behind this one. What was cut off may have happened, and is done again.
+func (d *Desk) within(ctx context.Context, c Case, e Effect) error {
+	ctx, cancel := context.WithTimeout(ctx, effectLimit)
+	defer cancel()
+	return d.do(ctx, c, e)
 }
 
 func (d *Desk) do(ctx context.Context, c Case, e Effect) error {

@@ -122,14 +122,18 @@ func (d *Desk) Sweep(ctx context.Context) {
 		d.due.set(w, now.Add(w.backoff))
 	}
 	d.mu.Unlock()
+	var wg sync.WaitGroup
+	free := make(chan struct{}, d.o.AtOnce)
 	for _, key := range due {
-		if ctx.Err() != nil {
-			return
-		}
-		if err := d.act(ctx, key); err != nil {
-			d.o.Log.Warn().Err(err).Str("key", key).Msg("incident waits for a retry")
-		}
+		free <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-free }()
+			if err := d.act(ctx, key); err != nil && ctx.Err() == nil {
+				d.o.Log.Warn().Err(err).Str("key", key).Msg("incident waits for a retry")
+			}
+		})
 	}
+	wg.Wait()
 }
 
 // act does what one case wants now.

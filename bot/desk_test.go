@@ -49,7 +49,7 @@ func conclusive(s bot.Study) (bot.Analysed, error) {
 
 func desk(p *process, now func() time.Time, newID func() string, plan bot.Planner) *bot.Desk {
 	return bot.NewDesk(p, p, p, bot.DeskOptions{
-		NewID: newID, State: states{p.s}, Analyst: analyst(conclusive), Now: now, Plan: plan,
+		NewID: newID, State: states{p.s}, Analyst: analyst(conclusive), Now: now, Plan: plan, AtOnce: 1,
 		Routing: bot.Routing{Channel: "C0DEFAULT"},
 	})
 }

@@ -25,7 +25,8 @@ type ObjectRow struct {
 	WallMS      int64     `json:"wall_ms"`
 	QueuedMS    int64     `json:"queued_ms"` // wall beyond CPU: requests that waited for their turn or for something else
 	ErrorBound  int64     `json:"error_bound_ms"`
-	LastError   time.Time `json:"last_error,omitzero"` // the newest error attributed to it
+	LastSeen    time.Time `json:"last_seen"`
+	LastError   time.Time `json:"last_error,omitzero"` // the newest overload attributed to it
 	LastCapture string    `json:"last_capture,omitempty"`
 	Incident    string    `json:"incident,omitempty"` // the open one
 }
