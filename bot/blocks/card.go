@@ -118,6 +118,9 @@ func render(c bot.Card, l Level, rows, prose int) []slack.Block {
 func opening(c bot.Card, prose int) []slack.RichTextElement {
 	var out []slack.RichTextElement
 	var line []slack.RichTextSectionElement
+	if name := strings.Trim(icon(c.Icon), ":"); name != "" && c.Title == "" && c.Verdict != "" {
+		line = append(line, slack.NewRichTextSectionEmojiElement(name, 0, nil), run(" ", nil))
+	}
 	if m, ok := ParseMention(c.Mention); ok {
 		line = append(line, m.element(), run(" ", nil))
 	}

@@ -188,6 +188,11 @@ func icon(s string) string {
 	return ":" + s + ":"
 }
 
+var (
+	userID  = regexp.MustCompile(`^[UW][A-Z0-9]{5,20}$`)
+	groupID = regexp.MustCompile(`^S[A-Z0-9]{5,20}$`)
+)
+
 // Mention is who a card calls: read from configuration, never from an event.
 type Mention struct{ user, group, broadcast string }
 
@@ -199,9 +204,9 @@ func ParseMention(s string) (Mention, bool) {
 	switch {
 	case s == "here" || s == "channel" || s == "everyone":
 		return Mention{broadcast: s}, true
-	case regexp.MustCompile(`^[UW][A-Z0-9]{5,20}$`).MatchString(s):
+	case userID.MatchString(s):
 		return Mention{user: s}, true
-	case regexp.MustCompile(`^S[A-Z0-9]{5,20}$`).MatchString(s):
+	case groupID.MatchString(s):
 		return Mention{group: s}, true
 	}
 	return Mention{}, false

@@ -111,7 +111,7 @@ func (v *validator) block(b slack.Block, on Surface) {
 	case *slack.ActionBlock:
 		v.count("elements", len(b.Elements.ElementSet), 1, maxElements)
 		for _, e := range b.Elements.ElementSet {
-			v.element(e, on)
+			v.element(e)
 		}
 	case *slack.InputBlock:
 		if on == InMessage {
@@ -121,7 +121,7 @@ func (v *validator) block(b slack.Block, on Surface) {
 		if b.Hint != nil {
 			v.text("hint", b.Hint, maxLabel, true)
 		}
-		v.element(b.Element, on)
+		v.element(b.Element)
 	case *slack.TableBlock:
 		if on != InMessage {
 			v.fail("tables stand in messages only")
@@ -137,7 +137,7 @@ func (v *validator) block(b slack.Block, on Surface) {
 	}
 }
 
-func (v *validator) element(e slack.BlockElement, on Surface) {
+func (v *validator) element(e slack.BlockElement) {
 	id := ""
 	switch e := e.(type) {
 	case *slack.ButtonBlockElement:

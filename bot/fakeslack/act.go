@@ -42,6 +42,7 @@ func (a Act) envelope() string {
 		return "slash_commands"
 	case Event:
 		return "events_api"
+	case Interaction:
 	}
 	return "interactive"
 }

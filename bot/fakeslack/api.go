@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"mime"
 	"net/http"
 	"net/http/httptest"
@@ -154,9 +155,7 @@ func (w *Workspace) api(rw http.ResponseWriter, r *http.Request) bool {
 		c.Lost = true
 		return false
 	}
-	for k, v := range out.Header() {
-		rw.Header()[k] = v
-	}
+	maps.Copy(rw.Header(), out.Header())
 	rw.WriteHeader(out.Code)
 	if _, err := rw.Write(out.Body.Bytes()); err != nil {
 		c.Lost = true
@@ -205,9 +204,7 @@ func (w *Workspace) answer(rw http.ResponseWriter, r *request, res map[string]an
 			ref = refusal{code: err.Error()}
 		}
 		res["error"] = ref.code
-		for k, v := range ref.extra {
-			res[k] = v
-		}
+		maps.Copy(res, ref.extra)
 		r.call.Error = ref.code
 		if ref.code == "ratelimited" {
 			rw.Header().Set("Retry-After", "1")
@@ -304,7 +301,7 @@ func hangUp(rw http.ResponseWriter) {
 		return
 	}
 	if c, _, err := h.Hijack(); err == nil {
-		c.Close()
+		_ = c.Close()
 	}
 }
 

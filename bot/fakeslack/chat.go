@@ -11,6 +11,13 @@ import (
 	"unicode/utf8"
 )
 
+var (
+	eventType   = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
+	stampForm   = regexp.MustCompile(`^\d+\.\d{6}$`)
+	liveMarkup  = regexp.MustCompile(`<[!@#][^>]*>|<(?:javascript|data|file|vbscript):[^>]*>`)
+	bareAddress = regexp.MustCompile(`(?:^|\s)https?://\S+`)
+)
+
 // room finds a channel the bot may write to.
 func (w *Workspace) room(id string) (*Channel, error) {
 	c := w.channels[id]
@@ -59,7 +66,7 @@ func (w *Workspace) pace(channel string, now time.Time) error {
 }
 
 // content checks text, blocks and metadata of a message.
-func (w *Workspace) content(r *request) (blocks json.RawMessage, metadata json.RawMessage, err error) {
+func (w *Workspace) content(r *request) (blocks, metadata json.RawMessage, err error) {
 	if n := utf8.RuneCountInString(r.args["text"]); n > 40000 {
 		return nil, nil, refuse("msg_too_long")
 	}
@@ -89,7 +96,7 @@ func (w *Workspace) content(r *request) (blocks json.RawMessage, metadata json.R
 		}
 		// Anything but letters, digits, _ and - in the type makes Slack drop the
 		// metadata with a warning only.
-		if regexp.MustCompile(`^[A-Za-z0-9_-]+$`).MatchString(md.Type) && md.Payload != nil {
+		if eventType.MatchString(md.Type) && md.Payload != nil {
 			metadata = json.RawMessage(raw)
 		}
 	}
@@ -126,7 +133,7 @@ func (w *Workspace) parent(channel, ts string) (string, error) {
 	if ts == "" {
 		return "", nil
 	}
-	if !regexp.MustCompile(`^\d+\.\d{6}$`).MatchString(ts) {
+	if !stampForm.MatchString(ts) {
 		return "", refuse("invalid_thread_ts")
 	}
 	for _, m := range w.messages[channel] {
@@ -235,9 +242,8 @@ func (w *Workspace) addReaction(r *request) (map[string]any, error) {
 // mentions records every live mention that was not allowed, and addresses that
 // Slack would make into links by itself.
 func (w *Workspace) mentions(where, text string, blocks json.RawMessage) {
-	live := regexp.MustCompile(`<[!@#][^>]*>|<(?:javascript|data|file|vbscript):[^>]*>`)
 	check := func(s string) {
-		for _, m := range live.FindAllString(s, -1) {
+		for _, m := range liveMarkup.FindAllString(s, -1) {
 			if !slices.Contains(w.AllowMentions, m) {
 				w.note("%s mentions %s: %.80q", where, m, s)
 			}
@@ -249,7 +255,7 @@ func (w *Workspace) mentions(where, text string, blocks json.RawMessage) {
 		case "mrkdwn":
 			s, _ := n["text"].(string)
 			check(s)
-			if bare := regexp.MustCompile(`(?:^|\s)https?://\S+`); n["verbatim"] != true && bare.MatchString(s) {
+			if n["verbatim"] != true && bareAddress.MatchString(s) {
 				w.note("%s lets Slack make a link of %.80q", where, s)
 			}
 		case "user":

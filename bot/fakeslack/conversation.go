@@ -90,8 +90,8 @@ func (w *Workspace) list(r *request, channel string, want func(*Message) bool, n
 	if newest {
 		slices.Reverse(hits)
 	}
-	from := r.args.number("cursor", 0)
-	limit := min(max(r.args.number("limit", 100), 1), 999)
+	from := r.number("cursor", 0)
+	limit := min(max(r.number("limit", 100), 1), 999)
 	if from > len(hits) {
 		return nil, refuse("invalid_cursor")
 	}

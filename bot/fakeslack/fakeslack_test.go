@@ -200,20 +200,20 @@ func TestPace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &fakeslack.Workspace{Burst: 2}
 		c := client(w)
-		got := ""
+		var got strings.Builder
 		for range 4 {
 			if _, _, err := c.PostMessageContext(t.Context(), fakeslack.Incidents, say("x")); err != nil {
-				got += "-"
+				got.WriteByte('-')
 			} else {
-				got += "+"
+				got.WriteByte('+')
 			}
 		}
 		time.Sleep(time.Second)
 		if _, _, err := c.PostMessageContext(t.Context(), fakeslack.Incidents, say("x")); err == nil {
-			got += "+"
+			got.WriteByte('+')
 		}
-		if got != "++--+" {
-			t.Errorf("got %s, want ++--+", got)
+		if got.String() != "++--+" {
+			t.Errorf("got %s, want ++--+", &got)
 		}
 	})
 }

@@ -148,7 +148,7 @@ func markupHTML(v any) template.HTML {
 	if !ok {
 		s, _ = o["text"].(string)
 		if o["type"] == "plain_text" {
-			return template.HTML(strings.ReplaceAll(html.EscapeString(emoji(s)), "\n", "<br>")) //nolint:gosec // escaped on this line
+			return template.HTML(strings.ReplaceAll(html.EscapeString(emoji(s)), "\n", "<br>"))
 		}
 	}
 	var b strings.Builder
@@ -164,7 +164,7 @@ func markupHTML(v any) template.HTML {
 		b.WriteString(live(rest[i+1 : i+j]))
 		rest = rest[i+j+1:]
 	}
-	return template.HTML(b.String()) //nolint:gosec // spans and live escape what they are given
+	return template.HTML(b.String())
 }
 
 func live(tag string) string {
@@ -192,7 +192,9 @@ func emoji(s string) string {
 	return strings.NewReplacer(
 		":fire:", "🔥", ":hourglass_flowing_sand:", "⏳", ":x:", "❌", ":white_check_mark:", "✅", ":warning:", "⚠️", ":mag:", "🔍", ":bell:", "🔔",
 		":no_bell:", "🔕", ":boom:", "💥", ":rotating_light:", "🚨", ":brain:", "🧠", ":bar_chart:", "📊", ":large_green_circle:", "🟢", ":red_circle:", "🔴",
-		":large_yellow_circle:", "🟡", ":large_orange_circle:", "🟠", ":white_circle:", "⚪", ":information_source:", "ℹ️", ":stopwatch:", "⏱️", ":broom:", "🧹",
+		":large_yellow_circle:", "🟡", ":large_orange_circle:", "🟠", ":white_circle:", "⚪", ":information_source:", "ℹ️", ":stopwatch:", "⏱️", ":broom:", "🧹", ":scales:", "⚖️",
+		":arrow_forward:", "▶️", ":double_vertical_bar:", "⏸️", ":satellite_antenna:", "📡", ":scroll:", "📜", ":left_right_arrow:", "↔️", ":no_entry_sign:", "🚫",
+		":grey_question:", "❔", ":card_index:", "📇", ":books:", "📚", ":package:", "📦",
 	).Replace(s)
 }
 

@@ -104,7 +104,7 @@ func (w *Workspace) forget(s *socket) {
 		close(s.done)
 		w.sockets.changed()
 	}
-	s.conn.Close()
+	_ = s.conn.Close()
 }
 
 func (w *Workspace) ping(s *socket) {
@@ -132,7 +132,7 @@ func (w *Workspace) listen(s *socket) {
 		if len(raw) >= maxAck {
 			w.violate("an acknowledgement of %d bytes; Slack drops those of %d and more", len(raw), maxAck)
 			msg := websocket.FormatCloseMessage(websocket.CloseMessageTooBig, "")
-			_ = s.conn.WriteControl(websocket.CloseMessage, msg, time.Now().Add(time.Second)) //nolint:errcheck // the connection is closed next
+			_ = s.conn.WriteControl(websocket.CloseMessage, msg, time.Now().Add(time.Second))
 			return
 		}
 		var ack struct {
@@ -256,7 +256,7 @@ func (w *Workspace) CutSockets() {
 	all := slices.Clone(w.sockets.open)
 	w.sockets.mu.Unlock()
 	for _, s := range all {
-		s.conn.Close()
+		_ = s.conn.Close()
 	}
 }
 

@@ -259,6 +259,8 @@ func runs(o object) string {
 			fmt.Fprintf(&b, "@%v", m["range"])
 		case "link":
 			fmt.Fprintf(&b, "%v", m["url"])
+		case "emoji":
+			fmt.Fprintf(&b, ":%v:", m["name"])
 		}
 	}
 	return b.String()

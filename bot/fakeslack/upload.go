@@ -14,7 +14,7 @@ import (
 const maxUpload = 16 << 20
 
 func (w *Workspace) uploadURL(r *request) (map[string]any, error) {
-	n := r.args.number("length", 0)
+	n := r.number("length", 0)
 	if r.args["filename"] == "" || n <= 0 {
 		return nil, refuse("invalid_arguments")
 	}

@@ -1,7 +1,6 @@
 package slackio
 
 import (
-	"context"
 	"errors"
 	"net"
 	"net/http"
@@ -116,9 +115,4 @@ func codesByKind() map[kind][]string {
 		},
 		orphan: {"message_not_found", "thread_not_found", "invalid_thread_ts", "cannot_reply_to_message", "restricted_action_thread_locked"},
 	}
-}
-
-// canceled tells that a call ended because we wanted it to.
-func canceled(ctx context.Context, err error) bool {
-	return err != nil && ctx.Err() != nil
 }

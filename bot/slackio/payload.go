@@ -208,12 +208,18 @@ func readEvent(raw []byte) (inbound, error) {
 	return in, nil
 }
 
+var (
+	called   = regexp.MustCompile(`^\s*<@[A-Z0-9]+(\|[^>]*)?>\s*`)
+	labelled = regexp.MustCompile(`<(?:https?://|mailto:)[^|>]*\|([^>]*)>`)
+	linked   = regexp.MustCompile(`<((?:https?://|mailto:)[^>]*)>`)
+)
+
 // typed is a message as its author typed it: without the mention of the bot at
 // its head, with Slack's escapes and automatic links undone.
 func typed(s string) string {
-	s = regexp.MustCompile(`^\s*<@[A-Z0-9]+(\|[^>]*)?>\s*`).ReplaceAllString(s, "")
-	s = regexp.MustCompile(`<(?:https?://|mailto:)[^|>]*\|([^>]*)>`).ReplaceAllString(s, "$1")
-	s = regexp.MustCompile(`<((?:https?://|mailto:)[^>]*)>`).ReplaceAllString(s, "$1")
+	s = called.ReplaceAllString(s, "")
+	s = labelled.ReplaceAllString(s, "$1")
+	s = linked.ReplaceAllString(s, "$1")
 	return strings.TrimSpace(strings.NewReplacer("&lt;", "<", "&gt;", ">", "&amp;", "&").Replace(s))
 }
 

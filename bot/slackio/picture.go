@@ -55,7 +55,7 @@ func (s *Sender) transfer(ctx context.Context, a *attempt) failure {
 	r, size, err := s.files.OpenFile(ctx, a.post.File.Object)
 	if errors.Is(err, capture.ErrNotFound) || (err == nil && size == 0) {
 		if r != nil {
-			r.Close()
+			_ = r.Close()
 		}
 		return failure{kind: refused, code: "the picture is not in the store any more", err: err}
 	}

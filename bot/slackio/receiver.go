@@ -220,11 +220,7 @@ func acknowledgement(in inbound, rep bot.Reply) (any, error) {
 	case in.Kind == bot.RequestSuggest:
 		return fitting(rep.Options), nil
 	case len(rep.Errors) > 0:
-		errs := make(map[string]string, len(rep.Errors))
-		for k, v := range rep.Errors {
-			errs[k] = v
-		}
-		return slack.NewErrorsViewSubmissionResponse(errs), nil
+		return slack.NewErrorsViewSubmissionResponse(rep.Errors), nil
 	case rep.Form != nil:
 		v, err := blocks.Modal(*rep.Form)
 		if err != nil {

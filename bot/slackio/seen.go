@@ -38,14 +38,14 @@ func (s *seen) first(key string, keep time.Duration) bool {
 	defer s.mu.Unlock()
 	now := s.now()
 	if e := s.at[key]; e != nil {
-		m := e.Value.(*mark) //nolint:errcheck,forcetypeassert // the list holds nothing else
+		m := e.Value.(*mark)
 		if m.until.After(now) {
 			return false
 		}
 		s.remove(e)
 	}
 	for e := s.order.Front(); e != nil; e = s.order.Front() {
-		m := e.Value.(*mark) //nolint:errcheck,forcetypeassert // the list holds nothing else
+		m := e.Value.(*mark)
 		if m.until.After(now) && s.order.Len() < seenMost {
 			break
 		}
@@ -66,5 +66,5 @@ func (s *seen) forget(key string) {
 
 func (s *seen) remove(e *list.Element) {
 	s.order.Remove(e)
-	delete(s.at, e.Value.(*mark).key) //nolint:errcheck,forcetypeassert // the list holds nothing else
+	delete(s.at, e.Value.(*mark).key)
 }

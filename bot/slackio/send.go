@@ -3,6 +3,7 @@ package slackio
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/slack-go/slack"
@@ -100,7 +101,7 @@ func (s *Sender) post(ctx context.Context, p bot.Post, parent, extra string) (ts
 func (s *Sender) ladder(p bot.Post, extra string, call func([]slack.MsgOption) error) failure {
 	card := p.Card
 	if extra != "" {
-		card.Context = append(card.Context[:len(card.Context):len(card.Context)], extra)
+		card.Context = append(slices.Clip(card.Context), extra)
 	}
 	var f failure
 	for level := blocks.Full; level <= blocks.TextOnly; level++ {
