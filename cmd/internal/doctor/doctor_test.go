@@ -139,9 +139,11 @@ func TestWhatIsWrong(t *testing.T) {
 	}{
 		{"nothing set", func(w *world) { w.env["SLACK_BOT_TOKEN"] = "" }, `^bad +slack-token +slack.bot_token is not set; set SLACK_BOT_TOKEN$`},
 		{"slack token", func(w *world) { w.env["SLACK_BOT_TOKEN"] = "xoxb-other" }, `^bad +slack-token +Slack does not know the token; .*\(invalid_auth\)$`},
-		{"scope", func(w *world) { w.slack.SetScopes("chat:write", "commands", "app_mentions:read", "channels:read") }, `^bad +slack-scopes +lacks files:write \(flamegraphs cannot be uploaded\); add it under OAuth`},
+		{"scope", func(w *world) {
+			w.slack.SetScopes("chat:write", "commands", "app_mentions:read", "channels:read", "im:history")
+		}, `^bad +slack-scopes +lacks files:write \(flamegraphs cannot be uploaded\); add it under OAuth`},
 		{"optional scope", func(w *world) {
-			w.slack.SetScopes("chat:write", "commands", "app_mentions:read", "files:write", "channels:read")
+			w.slack.SetScopes("chat:write", "commands", "app_mentions:read", "files:write", "channels:read", "im:history")
 		}, `^note +slack-scopes +works without channels:join`},
 		{"not in channel", func(w *world) { w.slack.AddChannel(fakeslack.Channel{ID: fakeslack.Incidents, Name: "ops"}) }, `^bad +slack-channels +the bot is not in #ops \(C0INCIDENTS\); type /invite @snapflame there$`},
 		{"archived", func(w *world) { w.slack.Archive(fakeslack.Incidents) }, `^bad +slack-channels +#incidents \(C0INCIDENTS\) is archived`},
@@ -201,5 +203,17 @@ func TestForeignTextCannotBreakTheLine(t *testing.T) {
 	}}})
 	if got := b.String(); strings.Count(got, "\n") != 1 || strings.ContainsAny(got, "\x1b\u202e") || len(got) > 500 {
 		t.Errorf("printed %q", got)
+	}
+}
+
+// The manifest is the measure: what was granted beyond it is named, and
+// reading the history, which some want, is no surplus.
+func TestScopesBeyondTheManifest(t *testing.T) {
+	t.Parallel()
+	w := healthy(t)
+	w.slack.SetScopes(append(fakeslack.DefaultScopes(), "channels:history", "admin")...)
+	out, failed := w.run(t)
+	if want := regexp.MustCompile(`(?m)^ok +slack-scopes +all 10 of the manifest granted; nothing here uses .*admin$`); failed != 0 || !want.MatchString(out) || strings.Contains(out, "channels:history") {
+		t.Errorf("%d bad, want a line %s:\n%s", failed, want, out)
 	}
 }

@@ -10,31 +10,9 @@ import (
 	"sync"
 
 	"github.com/slack-go/slack"
+
+	slackapp "github.com/snapflame/snapflame/deploy/slack"
 )
-
-// scope is one permission of the bot token with what is lost without it.
-type scope struct {
-	name     string
-	required bool
-	lost     string
-}
-
-// scopes are those of the app manifest.
-func scopes() []scope {
-	return []scope{
-		{"chat:write", true, "no message can be posted"},
-		{"files:write", true, "flamegraphs cannot be uploaded"},
-		{"commands", true, "the slash command does not exist"},
-		{"app_mentions:read", true, "mentions in threads are not heard"},
-		{"channels:read", false, "channels cannot be checked"},
-		{"channels:join", false, "the bot must be invited to each channel"},
-		{"chat:write.public", false, "the bot must be in a channel to post there"},
-		{"groups:read", false, "private channels cannot be checked"},
-		{"im:history", false, "direct messages get no answer"},
-		{"usergroups:read", false, "slack.allowed_usergroups cannot be used"},
-		{"users:read", false, "people are shown by id"},
-	}
-}
 
 // slackChecks share one auth.test.
 type slackChecks struct {
@@ -106,24 +84,40 @@ func (s *slackChecks) scopes(ctx context.Context) Finding {
 	if len(granted) == 0 {
 		return note("Slack did not name the token's scopes")
 	}
-	var lacking, optional []string
-	for _, sc := range scopes() {
-		if slices.Contains(granted, sc.name) {
-			continue
-		}
-		if sc.required {
-			lacking = append(lacking, fmt.Sprintf("%s (%s)", sc.name, sc.lost))
-		} else {
-			optional = append(optional, fmt.Sprintf("%s (%s)", sc.name, sc.lost))
+	wanted, err := slackapp.Scopes()
+	if err != nil {
+		return bad("%v; this build is broken, get another", err)
+	}
+	return compare(granted, wanted)
+}
+
+// compare holds what the workspace granted to the manifest of this version.
+func compare(granted []string, wanted []slackapp.Scope) Finding {
+	var lacking, optional, known []string
+	for _, sc := range wanted {
+		known = append(known, sc.Name)
+		missing := fmt.Sprintf("%s (%s)", sc.Name, sc.Lost)
+		switch {
+		case slices.Contains(granted, sc.Name):
+		case sc.Optional:
+			optional = append(optional, missing)
+		default:
+			lacking = append(lacking, missing)
 		}
 	}
+	for _, sc := range slackapp.Extras() {
+		known = append(known, sc.Name)
+	}
+	more := slices.DeleteFunc(slices.Clone(granted), func(s string) bool { return slices.Contains(known, s) })
 	switch {
 	case len(lacking) > 0:
 		return bad("lacks %s; add it under OAuth & Permissions and reinstall the app", strings.Join(lacking, ", "))
 	case len(optional) > 0:
 		return note("works without %s", strings.Join(optional, ", "))
+	case len(more) > 0:
+		return ok("all %d of the manifest granted; nothing here uses %s", len(wanted), strings.Join(more, ", "))
 	}
-	return ok("all %d granted", len(scopes()))
+	return ok("all %d of the manifest granted", len(wanted))
 }
 
 // transport checks the way in: the app token of Socket Mode, or the signing
