@@ -97,10 +97,10 @@ func peekCard(rec capture.Record, r *report.Report, function string) (Card, erro
 }
 
 func upperFirst(s string) string {
-	if s == "" {
+	if s == "" || s[0] < 'a' || s[0] > 'z' {
 		return s
 	}
-	return strings.ToUpper(s[:1]) + s[1:]
+	return string(s[0]-'a'+'A') + s[1:]
 }
 
 func edgeLines(edges []report.Edge, top string) []string {
@@ -173,7 +173,7 @@ func (w Writer) Why(c Case, now time.Time) Card {
 	card := w.Evidence(c)
 	card.Title = "Why: " + subject(c)
 	card.Icon = "scales"
-	card.Verdict = orText(c.Sentence, attributionWords(c))
+	card.Verdict = orText(upperFirst(c.Sentence), attributionWords(c))
 	log := Section{Heading: "What was decided, times are UTC"}
 	from := max(0, len(c.Log)-15)
 	if from > 0 {

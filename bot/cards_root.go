@@ -134,7 +134,11 @@ func (w Writer) rootFields(c Case) []Field {
 		f = append(f, Field{Label: "Reported by", Value: s, Code: true})
 	}
 	if s := topNames(c.Versions, 2, shortVersion); s != "" {
-		f = append(f, Field{Label: "Versions", Value: s, Code: true})
+		label := "Versions"
+		if reporters(c) != "" { // the records are the callers': so are the versions
+			label = "Versions of the callers"
+		}
+		f = append(f, Field{Label: label, Value: s, Code: true})
 	}
 	if s := topNames(c.Routes, 3, nil); s != "" {
 		f = append(f, Field{Label: "Routes", Value: s, Code: true})

@@ -18,7 +18,7 @@ func (w Writer) Evidence(c Case) Card {
 	add("Decision", strings.Join(nonEmpty(string(c.Action), string(c.Reason)), ": "), false)
 	add("Rule", c.Rule, true)
 	add("Object id", c.Target.ObjectID, true)
-	add("Version", c.Sample.Version, true)
+	add("Version of the record", c.Sample.Version, true)
 	add("Route", c.Sample.Route, true)
 	add("Trigger", strings.Join(nonEmpty(c.Sample.Trigger, c.Sample.Outcome), ", outcome "), false)
 	add("Colo", c.Sample.Colo, true)
@@ -28,7 +28,11 @@ func (w Writer) Evidence(c Case) Card {
 		add("First event", stamp(c.Sample.Time), false)
 	}
 	var lines []string
-	lines = append(lines, nonEmpty(c.Sentence, attributionWords(c), triggers.Advice(c.Class, c.Subclass))...)
+	evidence := attributionWords(c)
+	if c.Sentence != "" && c.Confidence == "" {
+		evidence = "" // the decision's own sentence says it with its values
+	}
+	lines = append(lines, nonEmpty(upperFirst(c.Sentence), evidence, triggers.Advice(c.Class, c.Subclass))...)
 	if len(lines) > 0 {
 		card.Sections = append(card.Sections, Section{Heading: "Why this was decided", Lines: lines})
 	}
@@ -39,7 +43,7 @@ func (w Writer) Evidence(c Case) Card {
 		}
 		card.Sections = append(card.Sections, s)
 	}
-	card.Text = "Evidence: " + orText(c.Sentence, attributionWords(c))
+	card.Text = "Evidence: " + orText(upperFirst(c.Sentence), attributionWords(c))
 	return card
 }
 
