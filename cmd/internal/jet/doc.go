@@ -22,7 +22,13 @@
 //
 // Pulling is done here and not by the client library's Consume: in v1.55.0 that
 // can stop for up to 30 s with work pending. The requests are heart-beaten, and
-// a silent one is replaced within about a second.
+// a silent one is replaced within about a second. Single messages are asked for
+// through an inbox of our own, as the client's Request drops a delivery when two
+// requests are under way (see asker).
+//
+// With replicas, what was stored a moment ago may be delivered, listed or
+// watched a moment later, as a consumer can live on a server that is behind.
+// Reads of one key, record or file, and every compare-and-set, are current.
 //
 // What it refuses: a store folder that another process has open, listening
 // beyond loopback without a token, an existing stream that cannot do the job

@@ -268,13 +268,3 @@ func TestTheEmbeddedServerCanBeStartedAnew(t *testing.T) {
 	}
 	until(t, "healthy", func() bool { return j.Health(ctx) == nil })
 }
-
-func TestANearlyFullDiskIsSaid(t *testing.T) {
-	t.Parallel()
-	j := open(t, t.TempDir(), func(o *jet.Options) { o.MinFree = 1 << 60 })
-	ctx := within(t)
-	until(t, "health says it", func() bool { err := j.Health(ctx); return err != nil && strings.Contains(err.Error(), "disk") })
-	if err := j.Publish(ctx, "workers.events.a", nil, ""); !errors.Is(err, jet.ErrFull) {
-		t.Errorf("publish: got %v, want ErrFull", err)
-	}
-}

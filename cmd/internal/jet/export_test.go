@@ -1,6 +1,10 @@
 package jet
 
-import "context"
+import (
+	"context"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
 
 // RestartServer starts the embedded server anew, as the watch over it does.
 func (j *Jet) RestartServer() error { return j.host.restart() }
@@ -43,3 +47,24 @@ func Covers(pattern, s string) bool { return covers(pattern, s) }
 
 // Redact is what people see of an address.
 func Redact(s string) string { return redact(s) }
+
+// JetStream is the client, on the engine's own connection.
+func (j *Jet) JetStream() jetstream.JetStream { return j.js }
+
+// PauseSource stops pulling ahead, or starts it again. Requests that are open
+// go on until they expire, so it also renews them away.
+func (j *Jet) PauseSource(pause bool) {
+	p := j.source.pull
+	p.mu.Lock()
+	p.stopped = pause
+	if pause && p.sub != nil {
+		_ = p.sub.Unsubscribe()
+		p.sub = nil
+		p.epoch++
+		p.open = 0
+	}
+	p.mu.Unlock()
+	if !pause {
+		p.renew()
+	}
+}

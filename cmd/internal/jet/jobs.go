@@ -67,14 +67,14 @@ func (q *Jobs) Submit(ctx context.Context, v capture.Job) error {
 	m := &nats.Msg{Subject: jobsSubject + strconv.Itoa(level) + "." + key, Data: data}
 	// The stream allows one message per subject, and the subject has the
 	// priority in it: the expectation spans all priorities of the target.
-	any := jobsSubject + "*." + key
-	_, err = q.j.send(ctx, m, v.ID, jetstream.WithExpectLastSequenceForSubject(0, any))
+	every := jobsSubject + "*." + key
+	_, err = q.j.send(ctx, m, v.ID, jetstream.WithExpectLastSequenceForSubject(0, every))
 	switch {
 	case err == nil:
 		q.hint.give()
 		return nil
 	case errors.Is(err, errPerSubject), errors.Is(err, errWrongLast):
-		return q.busy(ctx, v, any)
+		return q.busy(ctx, v, every)
 	}
 	return fmt.Errorf("queue capture %s: %w", v.ID, err)
 }

@@ -1,6 +1,7 @@
 package jet
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 )
@@ -12,7 +13,7 @@ const hexDigits = "0123456789ABCDEF"
 // their words; everything else becomes =XX.
 func encodeKey(s string) (string, error) {
 	if s == "" {
-		return "", fmt.Errorf("an empty key")
+		return "", errors.New("an empty key")
 	}
 	var b strings.Builder
 	for i := range len(s) {

@@ -24,8 +24,8 @@ func (j *Jet) Publish(ctx context.Context, subject string, data []byte, msgID st
 	if err := j.await(ctx); err != nil {
 		return err
 	}
-	if max := j.nc.MaxPayload(); max > 0 && int64(len(data)) > max-headerRoom {
-		return fmt.Errorf("%w: %d bytes, the server takes %d", ErrTooLarge, len(data), max-headerRoom)
+	if most := j.MaxEvent(); most > 0 && int64(len(data)) > most {
+		return fmt.Errorf("%w: %d bytes, the server takes %d", ErrTooLarge, len(data), most)
 	}
 	_, err := j.send(ctx, &nats.Msg{Subject: subject, Data: data}, msgID)
 	if err != nil {
