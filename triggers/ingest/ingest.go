@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 )
 
@@ -45,14 +46,29 @@ type Options struct {
 	Token string
 	// Observe is called with the path, status and messages published of each request; may be nil.
 	Observe func(path string, status, messages int)
+	// Dropped is called with the number of events that a Tail Worker says it had
+	// to drop before a batch that was accepted (HeaderDropped); may be nil.
+	Dropped func(n int)
 }
+
+// HeaderDropped is how a Tail Worker says how many events it has dropped since
+// its last batch that arrived. The number is about right: a try whose answer
+// got lost says it again.
+const HeaderDropped = "X-Snapflame-Dropped"
+
+// maxDropped bounds what one request can say: a counter must not be moved by a
+// slip of a sender to where it tells nothing any more.
+const maxDropped = 1_000_000
 
 // New returns the handler of POST /ingest/events, /ingest/issues, /v1/logs and
 // /v1/traces.
 func New(pub Publisher, o Options) http.Handler {
-	h := &handler{pub: pub, token: sha256.Sum256([]byte(o.Token)), closed: o.Token == "", observe: o.Observe}
+	h := &handler{pub: pub, token: sha256.Sum256([]byte(o.Token)), closed: o.Token == "", observe: o.Observe, dropped: o.Dropped}
 	if h.observe == nil {
 		h.observe = func(string, int, int) {}
+	}
+	if h.dropped == nil {
+		h.dropped = func(int) {}
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /ingest/events", h.serve(bearer, accepted))
@@ -67,6 +83,7 @@ type handler struct {
 	token   [sha256.Size]byte
 	closed  bool
 	observe func(path string, status, messages int)
+	dropped func(n int)
 }
 
 // answer is what a request gets: a status and a sentence.
@@ -168,6 +185,9 @@ func (h *handler) publish(r *http.Request, chunks []chunk) answer {
 		default:
 			return answer{status: http.StatusServiceUnavailable, messages: i, retry: "5", text: "the event queue does not answer; send the same body again later"}
 		}
+	}
+	if n, err := strconv.Atoi(r.Header.Get(HeaderDropped)); err == nil && n > 0 {
+		h.dropped(min(n, maxDropped))
 	}
 	return answer{messages: len(chunks), text: fmt.Sprintf("accepted in %d messages", len(chunks))}
 }

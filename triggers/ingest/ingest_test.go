@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -190,5 +191,34 @@ func TestIdempotencyKeyNamesEachMessage(t *testing.T) {
 	post(t, q, "/ingest/events", `{"scriptName":"a"}`)
 	if q.got[0].id != "" {
 		t.Errorf("a request without a key must not be deduplicated, got id %q", q.got[0].id)
+	}
+}
+
+// What a Tail Worker had to drop is counted with the batch that got through,
+// and only then: it says so again with the next try otherwise.
+func TestDroppedIsToldOncePerAcceptedBatch(t *testing.T) {
+	for _, tc := range []struct {
+		header, token string
+		err           error
+		want          []int
+	}{
+		{"12", "s3cret", nil, []int{12}},
+		{"", "s3cret", nil, nil},
+		{"0", "s3cret", nil, nil},
+		{"-4", "s3cret", nil, nil},
+		{"many", "s3cret", nil, nil},
+		{"99999999999999999999999", "s3cret", nil, nil},
+		{"999999999", "s3cret", nil, []int{1_000_000}},
+		{"12", "wrong", nil, nil},
+		{"12", "s3cret", ingest.ErrFull, nil},
+	} {
+		var told []int
+		r := httptest.NewRequest(http.MethodPost, "/ingest/events", strings.NewReader(`{"a":1}`))
+		r.Header.Set("Authorization", "Bearer "+tc.token)
+		r.Header.Set(ingest.HeaderDropped, tc.header)
+		ingest.New(&queue{err: tc.err}, ingest.Options{Token: "s3cret", Dropped: func(n int) { told = append(told, n) }}).ServeHTTP(httptest.NewRecorder(), r)
+		if !slices.Equal(told, tc.want) {
+			t.Errorf("header %q, token %q, queue %v: told %v, want %v", tc.header, tc.token, tc.err, told, tc.want)
+		}
 	}
 }

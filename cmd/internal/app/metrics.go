@@ -19,6 +19,7 @@ type metrics struct {
 	events      *prometheus.CounterVec
 	deadLetters *prometheus.CounterVec
 	ingest      *prometheus.CounterVec
+	dropped     prometheus.Counter
 	captures    *prometheus.CounterVec
 	waits       *prometheus.CounterVec
 	slack       *prometheus.CounterVec
@@ -40,6 +41,8 @@ func newMetrics(version string) *metrics {
 			Help: "Messages or parts of them that could not be read, by reason."}, []string{"reason"}),
 		ingest: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "snapflame_ingest_requests_total",
 			Help: "HTTP ingest requests by path and status."}, []string{"path", "status"}),
+		dropped: prometheus.NewCounter(prometheus.CounterOpts{Name: "snapflame_tail_dropped_total",
+			Help: "Events that Tail Workers said they had to drop, about."}),
 		captures: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "snapflame_captures_total",
 			Help: "Captures by type and how they ended: stored, or the kind of failure."}, []string{"type", "result"}),
 		waits: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "snapflame_capture_waits_total",
@@ -57,7 +60,7 @@ func newMetrics(version string) *metrics {
 	}
 	info := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "snapflame_build_info", Help: "Always 1; the version is the label."}, []string{"version"})
 	info.WithLabelValues(version).Set(1)
-	m.registry.MustRegister(m.events, m.deadLetters, m.ingest, m.captures, m.waits, m.slack, m.requests, m.stage, m.toCapture, m.queueLag, info,
+	m.registry.MustRegister(m.events, m.deadLetters, m.ingest, m.dropped, m.captures, m.waits, m.slack, m.requests, m.stage, m.toCapture, m.queueLag, info,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -74,6 +77,9 @@ func (m *metrics) handler() http.Handler {
 func (m *metrics) ingested(path string, status, _ int) {
 	m.ingest.WithLabelValues(path, strconv.Itoa(status)).Inc()
 }
+
+// tailDropped counts what never arrived, as its senders say.
+func (m *metrics) tailDropped(n int) { m.dropped.Add(float64(n)) }
 
 func (m *metrics) measured(stage string, took time.Duration) {
 	m.stage.WithLabelValues(stage).Observe(took.Seconds())

@@ -22,7 +22,7 @@ import (
 func (a *App) wireWeb(context.Context) error {
 	c := a.config()
 	mux := http.NewServeMux()
-	door := ingest.New(a.jet.Events(), ingest.Options{Token: c.Ingest.Token.Reveal(), Observe: a.metrics.ingested})
+	door := ingest.New(a.jet.Events(), ingest.Options{Token: c.Ingest.Token.Reveal(), Observe: a.metrics.ingested, Dropped: a.metrics.tailDropped})
 	for _, p := range []string{"/ingest/", "/v1/logs", "/v1/traces"} {
 		mux.Handle(p, door)
 	}
