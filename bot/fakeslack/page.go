@@ -194,7 +194,7 @@ func emoji(s string) string {
 		":no_bell:", "🔕", ":boom:", "💥", ":rotating_light:", "🚨", ":brain:", "🧠", ":bar_chart:", "📊", ":large_green_circle:", "🟢", ":red_circle:", "🔴",
 		":large_yellow_circle:", "🟡", ":large_orange_circle:", "🟠", ":white_circle:", "⚪", ":information_source:", "ℹ️", ":stopwatch:", "⏱️", ":broom:", "🧹", ":scales:", "⚖️",
 		":arrow_forward:", "▶️", ":double_vertical_bar:", "⏸️", ":satellite_antenna:", "📡", ":scroll:", "📜", ":left_right_arrow:", "↔️", ":no_entry_sign:", "🚫",
-		":grey_question:", "❔", ":card_index:", "📇", ":books:", "📚", ":package:", "📦",
+		":grey_question:", "❔", ":card_index:", "📇", ":books:", "📚", ":package:", "📦", ":floppy_disk:", "💾",
 	).Replace(s)
 }
 
