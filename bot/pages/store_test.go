@@ -95,7 +95,7 @@ func (s *store) Objects(_ context.Context, worker string, _ int) (bot.ObjectList
 	for i := range 12 {
 		list.Objects = append(list.Objects, bot.ObjectRow{
 			Script: "room-api", Entrypoint: "RoomObject", ObjectID: strings.Repeat(fmt.Sprintf("%x", i+3), 64)[:64], Requests: int64(9000 - 700*i), Errors: int64(412 - 40*i),
-			CPUMS: int64(48_000 - 4000*i), WallMS: int64(290_000 - 9000*i), QueuedMS: int64(242_000 - 5000*i), ErrorBound: 120, LastError: start.Add(8 * time.Minute),
+			CPUMS: int64(48_000 - 4000*i), WallMS: int64(290_000 - 9000*i), QueuedMS: int64(242_000 - 5000*i), ErrorBound: 120, LastSeen: start.Add(8 * time.Minute),
 		})
 	}
 	list.Objects[0].Incident, list.Objects[0].LastCapture = s.c.ID, s.c.ID+"-1"

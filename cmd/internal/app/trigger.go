@@ -116,7 +116,7 @@ func (t *trigger) Objects(ctx context.Context, script string, limit int) (bot.Ob
 			Script: l.Target.Script, Entrypoint: l.Target.Entrypoint, ObjectID: l.Target.ObjectID,
 			Requests: int64(l.Requests * seconds), Errors: int64(l.Errors*seconds) + l.Overloads,
 			CPUMS: int64(l.CPU * seconds * 1000), WallMS: int64(l.Wall * seconds * 1000), ErrorBound: int64(l.CPUError * seconds * 1000),
-			LastError: l.LastError, Incident: incidents[l.Target.Key()], LastCapture: captures[l.Target.Key()],
+			LastSeen: l.LastSeen, LastError: l.LastOverload, Incident: incidents[l.Target.Key()], LastCapture: captures[l.Target.Key()],
 		}
 		row.QueuedMS = max(0, row.WallMS-row.CPUMS)
 		if list.Since.IsZero() || !l.Since.IsZero() && l.Since.Before(list.Since) {

@@ -147,6 +147,9 @@ func (s *stage) play(ctx context.Context) error {
 	wait, cancel := context.WithTimeout(ctx, deadline)
 	defer cancel()
 	if err := s.reported(wait); err != nil {
+		if ctx.Err() != nil {
+			return nil //nolint:nilerr // somebody pressed Ctrl-C
+		}
 		return err
 	}
 	fmt.Fprintln(s.Out, s.slack.Transcript())
@@ -190,6 +193,9 @@ func (s *stage) post(ctx context.Context, body []byte) error {
 
 var client = &http.Client{Timeout: 30 * time.Second} //nolint:gochecknoglobals // one client for all requests
 
+// lookAgain is how often the channel is looked at when nobody says that it changed.
+const lookAgain = 200 * time.Millisecond
+
 // expected is how many threads end with a picture.
 const expected = 2
 
@@ -208,11 +214,13 @@ func (s *stage) reported(ctx context.Context) error {
 		}
 		select {
 		case <-changed:
+		case <-time.After(lookAgain): // an upload appears by itself, a moment after it was completed
 		case err := <-s.served:
 			s.served <- err
 			return fmt.Errorf("the service ended early: %w", err)
 		case <-ctx.Done():
-			return fmt.Errorf("only %d of %d reports came: %w; so far:\n%s", len(pictures), expected, ctx.Err(), s.slack.Transcript())
+			fmt.Fprintln(s.Out, s.slack.Transcript())
+			return fmt.Errorf("only %d of %d reports came within %s", len(pictures), expected, deadline)
 		}
 	}
 }
