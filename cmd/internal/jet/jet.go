@@ -93,6 +93,7 @@ func (j *Jet) settle(ctx, run context.Context) error {
 			err := j.layout(run)
 			if err == nil {
 				j.health.clear(condLayout)
+				j.health.clear(condConnection) // may have been set while it came up
 				j.serve(run)
 				close(first)
 				return
