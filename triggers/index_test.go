@@ -162,7 +162,7 @@ func TestIndexLearnsBindings(t *testing.T) {
 // traffic that overflows it many times.
 func TestIndexErrorBound(t *testing.T) {
 	f := newFleet()
-	const heavy, others = 20, 400_000
+	const heavy, others = 20, 200_000
 	total := time.Duration(0)
 	for i := range others {
 		cpu := time.Millisecond
@@ -178,7 +178,7 @@ func TestIndexErrorBound(t *testing.T) {
 		t.Fatalf("got %d objects", len(top))
 	}
 	// All of it happened in one instant, so that rates compare like sums: each
-	// heavy object used 8 s of 560 s, and the bound is 16/65,536 of the total.
+	// heavy object used 4 s of 280 s, and the bound is 16/65,536 of the total.
 	truth := float64(others/50/heavy) * 0.020
 	bound := 16 * total.Seconds() / (1 << 16) / truth
 	most := 0.0
@@ -193,6 +193,21 @@ func TestIndexErrorBound(t *testing.T) {
 			t.Errorf("estimate %v + %v with a bound of %v", l.CPU, l.CPUError, bound*l.CPU)
 		}
 	}
+}
+
+func TestIndexStaysWithin64MiB(t *testing.T) {
+	f := newFleet()
+	before := heapNow()
+	f.Index = triggers.NewIndex(func() time.Time { return f.at })
+	for i := range 600_000 {
+		f.work([]string{"a", "b", "c", "d", "e"}[i%5], i, time.Millisecond, time.Millisecond, 1, "ok")
+	}
+	size := heapNow() - before
+	if size > 64<<20 || size < 10<<20 {
+		t.Errorf("the index takes %d bytes for 600,000 objects", size)
+	}
+	t.Logf("%.1f MiB", float64(size)/(1<<20))
+	f.Hottest("a", 1)
 }
 
 func TestIndexForgetsNamespaces(t *testing.T) {

@@ -115,7 +115,9 @@ func TestListenerAsksAgainAfterTheQuietPeriod(t *testing.T) {
 		q, d := newQueue(failing("a")), newDesk()
 		listen(t, q, d, triggers.Options{}, func() {
 			time.Sleep(time.Second)
+			d.mu.Lock()
 			clear(d.open) // it closed
+			d.mu.Unlock()
 			time.Sleep(time.Hour)
 			q.publish(failing("a"))
 			time.Sleep(time.Second)
@@ -133,7 +135,10 @@ func TestListenerBuriesBeforeItAcknowledges(t *testing.T) {
 		d.deadErr = errors.New("full")
 		s := listen(t, q, d, triggers.Options{}, func() {
 			time.Sleep(5 * time.Second)
-			if q.open() != 5 || len(d.dead) != 0 {
+			d.mu.Lock()
+			buried := len(d.dead)
+			d.mu.Unlock()
+			if q.open() != 5 || buried != 0 {
 				t.Errorf("%d open while nothing can be buried, want 5", q.open())
 			}
 			d.mu.Lock()
