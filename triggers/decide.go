@@ -58,7 +58,10 @@ func (v *verdict) judge(e *Event, s *State, now time.Time) {
 	}
 	v.ev = attribute(e, v.finding, s.Index)
 	d.Target, d.Attribution, d.Reason = v.ev.target, v.ev.attribution, v.ev.reason
-	d.Probability, d.Candidates = v.ev.suspicion.Probability, v.ev.suspicion.Targets()
+	d.Candidates = v.ev.suspicion.Targets()
+	if d.Attribution == AttributionIndex {
+		d.Probability = v.ev.suspicion.Probability
+	}
 	if v.ev.likely {
 		d.Confidence = "likely"
 	}
