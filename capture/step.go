@@ -205,11 +205,11 @@ func (h *hand) lost(ctx context.Context) {
 }
 
 func asFailure(err error, otherwise FailureKind) *Failure {
-	var f *Failure
-	if errors.As(err, &f) {
-		return f
+	if f, ok := errors.AsType[*Failure](err); ok {
+		own := *f // lookups that ran together share one
+		return &own
 	}
-	f = &Failure{Kind: otherwise, Unsent: true}
+	f := &Failure{Kind: otherwise, Unsent: true}
 	if err != nil {
 		f.Kind, f.Message = FailUnknown, err.Error()
 	}
