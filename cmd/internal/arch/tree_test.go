@@ -1,6 +1,7 @@
 package arch_test
 
 import (
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -9,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -38,54 +40,70 @@ func (s source) at(n ast.Node) string {
 	return s.path + ":" + strconv.Itoa(p.Line)
 }
 
-// repository parses every Go file below the folder with go.mod.
+// repository gives every Go file below the folder with go.mod; it is parsed once.
 func repository(t *testing.T) (root string, files []source) {
 	t.Helper()
+	r, err := parsed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.files) < 50 {
+		t.Fatalf("only %d files found: the walk is broken", len(r.files))
+	}
+	return r.root, r.files
+}
+
+type repo struct {
+	root  string
+	files []source
+}
+
+var parsed = sync.OnceValues(func() (repo, error) {
 	root, err := filepath.Abs("../../..")
 	if err != nil {
-		t.Fatal(err)
+		return repo{}, err
 	}
 	if _, err := os.Stat(filepath.Join(root, "go.mod")); err != nil {
-		t.Fatalf("this test moved: %v", err)
+		return repo{}, fmt.Errorf("this test moved: %w", err)
 	}
+	r := repo{root: root}
 	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
 		name := d.Name()
-		if d.IsDir() && path != root && (strings.HasPrefix(name, ".") || name == "testdata" || name == "node_modules") {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && path != root && (strings.HasPrefix(name, ".") || name == "testdata" || name == "node_modules"):
 			return filepath.SkipDir
-		}
-		if d.IsDir() || filepath.Ext(name) != ".go" {
+		case d.IsDir() || filepath.Ext(name) != ".go":
 			return nil
 		}
-		text, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		fset := token.NewFileSet()
-		file, err := parser.ParseFile(fset, path, text, parser.ParseComments)
-		if err != nil {
-			return err
-		}
-		rel, err := filepath.Rel(root, path)
-		if err != nil {
-			return err
-		}
-		rel = filepath.ToSlash(rel)
-		files = append(files, source{
-			path: rel, pkg: filepath.ToSlash(filepath.Dir(rel)), test: strings.HasSuffix(name, "_test.go"),
-			lines: strings.Count(string(text), "\n"), fset: fset, file: file,
-		})
-		return nil
+		s, err := parse(root, path)
+		r.files = append(r.files, s)
+		return err
 	})
+	return r, err
+})
+
+func parse(root, path string) (source, error) {
+	text, err := os.ReadFile(path)
 	if err != nil {
-		t.Fatal(err)
+		return source{}, err
 	}
-	if len(files) < 50 {
-		t.Fatalf("only %d files found: the walk is broken", len(files))
+	rel, err := filepath.Rel(root, path)
+	if err != nil {
+		return source{}, err
 	}
-	return root, files
+	rel = filepath.ToSlash(rel)
+	s := source{
+		path: rel, pkg: filepath.ToSlash(filepath.Dir(rel)), test: strings.HasSuffix(rel, "_test.go"),
+		lines: strings.Count(string(text), "\n"), fset: token.NewFileSet(),
+	}
+	mode := parser.ParseComments
+	if s.test {
+		mode = parser.ImportsOnly // the rules about bodies are not for tests
+	}
+	s.file, err = parser.ParseFile(s.fset, path, text, mode)
+	return s, err
 }
 
 // matches reports whether path is one of the patterns.
