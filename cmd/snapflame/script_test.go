@@ -21,7 +21,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"snapflame": main})
+	testscript.Main(m, map[string]func(){"snapflame": main, "nats-server": natsServer})
 }
 
 // The scripts in testdata/script are the manual of the commands. They run the

@@ -34,6 +34,8 @@ type world struct {
 	nats  string
 	logs  *lockedBuffer
 
+	patience time.Duration // of await; 0: 40 s
+
 	process *exec.Cmd
 	exited  chan error
 }
@@ -109,28 +111,11 @@ func (w *world) serve() *world {
 // start starts the test binary under the name that makes it the program.
 func (w *world) start() {
 	w.t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	name := filepath.Join(w.dir, "snapflame")
-	if _, err := os.Lstat(name); err != nil {
-		if err := os.Symlink(self, name); err != nil {
-			w.t.Fatal(err)
-		}
-	}
-	c := exec.Command(name, "serve")
-	c.Dir, c.Stdout, c.Stderr = w.dir, w.logs, w.logs
-	c.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + w.dir}
+	var env []string
 	for k, v := range w.env {
-		c.Env = append(c.Env, k+"="+v)
+		env = append(env, k+"="+v)
 	}
-	if err := c.Start(); err != nil {
-		w.t.Fatal(err)
-	}
-	w.process, w.exited = c, make(chan error, 1)
-	exited := w.exited
-	go func() { exited <- c.Wait() }()
+	w.process, w.exited = spawn(w.t, w.dir, "snapflame", []string{"serve"}, env, w.logs)
 }
 
 // kill ends the service the hard way.
@@ -161,7 +146,11 @@ func (w *world) stop() error {
 // await waits for a condition; its deadline is generous, for loaded machines.
 func (w *world) await(what string, ok func() bool) {
 	w.t.Helper()
-	deadline := time.Now().Add(40 * time.Second)
+	patience := 40 * time.Second
+	if w.patience > 0 {
+		patience = w.patience
+	}
+	deadline := time.Now().Add(patience)
 	for !ok() {
 		select {
 		case err := <-w.exited:
@@ -265,9 +254,11 @@ func (w *world) taken() []fakecf.Capture {
 }
 
 // own is an overload in the object's own record.
-func own(object string, at time.Time) []byte {
+func own(object string, at time.Time) []byte { return ownOf("room-api", object, at) }
+
+func ownOf(script, object string, at time.Time) []byte {
 	return event(map[string]any{
-		"scriptName": "room-api", "scriptVersion": map[string]any{"id": roomVersion}, "entrypoint": "Room", "durableObjectId": object,
+		"scriptName": script, "scriptVersion": map[string]any{"id": roomVersion}, "entrypoint": "Room", "durableObjectId": object,
 		"executionModel": "durableObject", "outcome": "exception", "eventTimestamp": at.UnixMilli(), "event": map[string]any{"rpcMethod": "put"},
 		"exceptions": []any{map[string]any{"name": "Error", "message": "Durable Object is overloaded. Too many requests queued.", "timestamp": at.UnixMilli()}},
 	})
