@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/snapflame/snapflame/bot"
 	"github.com/snapflame/snapflame/cmd/internal/conf"
 )
 
@@ -23,12 +25,20 @@ func configCommand(sh *shell) *cobra.Command {
 		},
 	}
 	cmd.SuggestionsMinimumDistance = 2
-	cmd.AddCommand(&cobra.Command{
+	texts := false
+	check := &cobra.Command{
 		Use:   "check",
 		Short: "Tell every mistake in the configuration, with its place and fix",
 		Args:  exactly(),
-		RunE:  func(*cobra.Command, []string) error { return sh.configCheck() },
-	}, &cobra.Command{
+		RunE: func(*cobra.Command, []string) error {
+			if err := sh.configCheck(); err != nil || !texts {
+				return err
+			}
+			return sh.previewTexts()
+		},
+	}
+	check.Flags().BoolVar(&texts, "texts", false, "show what slack.texts make of sample incidents")
+	cmd.AddCommand(check, &cobra.Command{
 		Use:   "show",
 		Short: "Print the merged configuration, secrets redacted",
 		Args:  exactly(),
@@ -70,6 +80,28 @@ func (sh *shell) configCheck() error {
 			keys[i] = p.Key
 		}
 		fmt.Fprintf(sh.stdout, "serve also needs: %s\n", strings.Join(keys, ", "))
+	}
+	return nil
+}
+
+// previewTexts prints the first messages of sample incidents with the texts of
+// the configuration.
+func (sh *shell) previewTexts() error {
+	c, err := sh.load()
+	if err != nil {
+		return err
+	}
+	t, err := bot.ParseTemplates(c.Slack.Texts.Sources())
+	if err != nil {
+		return err
+	}
+	for _, card := range bot.PreviewTemplates(bot.Writer{Command: c.Slack.Command, Templates: t}, time.Now()) {
+		fmt.Fprintf(sh.stdout, "\ntitle  %s\ntext   %s\n", printable(card.Title), printable(card.Text))
+		for _, s := range card.Sections {
+			if s.Heading == "What happens next" {
+				fmt.Fprintf(sh.stdout, "next   %s\n", printable(s.Text))
+			}
+		}
 	}
 	return nil
 }

@@ -38,6 +38,9 @@ func serveCommand(sh *shell) *cobra.Command {
 
 func serve(ctx context.Context, sh *shell, c *conf.Config) error {
 	log := logger(sh, c.Log)
+	for _, w := range c.Warnings {
+		log.Warn().Msg(w)
+	}
 	a, err := app.New(ctx, app.Options{
 		Config: c, Version: versionText(), Log: log, Reload: sh.load,
 		Level: func(l zerolog.Level) { zerolog.SetGlobalLevel(l) },

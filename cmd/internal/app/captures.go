@@ -13,7 +13,7 @@ import (
 func (a *App) wireCaptures(context.Context) error {
 	var err error
 	a.runner, err = capture.NewRunner(capture.Parts{
-		Queue: a.jet.Jobs(), Records: a.jet.Records(), Ledger: a.jet.Ledger(), Profiles: a.stored(),
+		Queue: a.jet.Jobs(), Records: a.jet.Records(), Ledger: a.jet.Ledger(), Profiles: a.jet.Profiles(), Rewrite: a.rewrite(),
 		Observer: observer{a}, API: a.cf, Resolver: a.cf, Check: a.check,
 	}, capture.Options{
 		Limits: func() capture.Limits {
@@ -82,21 +82,11 @@ func (o observer) CaptureChanged(ctx context.Context, r capture.Record) error {
 	return o.a.desk.CaptureChanged(ctx, r)
 }
 
-// redacting stores only function names, files, lines and figures.
-type redacting struct{ capture.Profiles }
-
-// PutProfile implements capture.Profiles.
-func (p redacting) PutProfile(ctx context.Context, id string, data []byte) error {
-	less, err := capture.Redact(data)
-	if err != nil {
-		return err
-	}
-	return p.Profiles.PutProfile(ctx, id, less)
-}
-
-func (a *App) stored() capture.Profiles {
+// rewrite keeps only function names, files, lines and figures of a profile, when
+// that is configured; nil keeps the bytes as they came.
+func (a *App) rewrite() func([]byte) ([]byte, error) {
 	if a.config().Retention.Redact {
-		return redacting{a.jet.Profiles()}
+		return capture.Redact
 	}
-	return a.jet.Profiles()
+	return nil
 }

@@ -42,7 +42,8 @@ func (a *App) wireTriggers(context.Context) error {
 	if err != nil {
 		return err
 	}
-	t := &trigger{index: triggers.NewIndex(time.Now), recent: triggers.NewRecent(keptDecisions), window: c.Index.Window, reader: a.reader}
+	t := &trigger{index: triggers.NewIndex(time.Now), recent: triggers.NewRecent(keptDecisions), reader: a.reader}
+	t.window = t.index.Window()
 	t.listener, err = triggers.NewListener(a.jet.Source(), a.desk, a.jet.Dead(), triggers.Options{
 		Rules: rules, Index: t.index, Recent: t.recent, Silences: a.silences.Active,
 		Observe: func(cl triggers.Class, act triggers.Action, n int64) {
@@ -58,7 +59,7 @@ func (a *App) wireTriggers(context.Context) error {
 		return err
 	}
 	a.trigger = t
-	a.layers.add(0, "triggers", t.listener.Run)
+	a.layers.add(0, "triggers", a.keyed(t.listener.Run))
 	a.layers.add(2, "bindings", a.bindings)
 	return nil
 }

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/snapflame/snapflame/bot"
 )
 
 // Limits of the profiling API's duration_ms (Cloudflare, "Profiling in
@@ -238,9 +240,16 @@ func (k *checker) limits() {
 		}
 		k.glob("baseline.objects", g)
 	}
-	k.between("index.window", c.Index.Window, time.Minute, time.Hour)
-	k.size("index.memory", c.Index.Memory, 1<<20)
-	k.size("ingest.max_bytes", c.Ingest.MaxBytes, 1<<10)
+	for _, n := range c.Slack.NoticesOff {
+		if !slices.Contains(bot.Notices(), bot.Notice(n)) {
+			k.fail("slack.notices_off", "%q is no notice; there are %s", n, joined(bot.Notices()))
+		}
+	}
+	for slot, source := range c.Slack.Texts.Sources() {
+		if _, err := bot.ParseTemplates(map[string]string{slot: source}); err != nil {
+			k.fail("slack.texts."+slot, "cannot be used: %s", err)
+		}
+	}
 	k.size("retention.bytes", c.Retention.Bytes, 1<<20)
 	k.atLeast("retention.count", int64(c.Retention.Count), 1)
 	k.between("retention.age", c.Retention.Age.Duration(), time.Hour, 10*365*24*time.Hour)
@@ -321,4 +330,12 @@ func (k *checker) warn() {
 	if c.Capture.Spacing < 30*time.Second {
 		add("capture.spacing is %s: starting the profiler holds the isolate's lock; a short spacing loads the object you want to help", formatDuration(c.Capture.Spacing))
 	}
+}
+
+func joined[T ~string](list []T) string {
+	words := make([]string, len(list))
+	for i, w := range list {
+		words[i] = string(w)
+	}
+	return strings.Join(words, ", ")
 }

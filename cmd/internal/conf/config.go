@@ -19,7 +19,6 @@ type Config struct {
 	Capture    Capture    `yaml:"capture"`
 	Baseline   Baseline   `yaml:"baseline"`
 	Report     Report     `yaml:"report"`
-	Index      Index      `yaml:"index"`
 	Retention  Retention  `yaml:"retention"`
 	Silence    Silence    `yaml:"silence"`
 	Log        Log        `yaml:"log"`
@@ -75,7 +74,29 @@ type Slack struct {
 	Users         []string `yaml:"allowed_users" hot:"yes" doc:"user ids that may start captures; empty like allowed_usergroups: everyone in the workspace"`
 	Usergroups    []string `yaml:"allowed_usergroups" hot:"yes" doc:"user group ids (S…) whose members may as well"`
 	Channels      []string `yaml:"allowed_channels" hot:"yes" doc:"channel ids in which those may start captures; empty: in any"`
+	NoticesOff    []string `yaml:"notices_off" hot:"yes" doc:"notices that are not sent: evidence, report, picture, failure, closed, mention"`
+	Texts         Texts    `yaml:"texts"`
 	Routes        []Route  `yaml:"routes" hot:"yes" doc:"other channels by class, script and environment; the first match wins"`
+}
+
+// Texts are templates (text/template) that replace what a thread says. config
+// check --texts shows what they make of sample incidents.
+type Texts struct {
+	Title   string `yaml:"title" doc:"of the first message; empty: the built-in text, which a template reads as {{.Default}}"`
+	Text    string `yaml:"text" doc:"the first message in one line, for notifications"`
+	Next    string `yaml:"next" doc:"what happens next"`
+	Verdict string `yaml:"verdict" doc:"the first sentence of a report"`
+}
+
+// Sources are the templates by their slot, without the empty ones.
+func (t Texts) Sources() map[string]string {
+	m := map[string]string{}
+	for slot, source := range map[string]string{"title": t.Title, "text": t.Text, "next": t.Next, "verdict": t.Verdict} {
+		if source != "" {
+			m[slot] = source
+		}
+	}
+	return m
 }
 
 // Route sends matching incidents to another channel. Script and Environment
@@ -90,8 +111,7 @@ type Route struct {
 
 // Ingest is the HTTP way in.
 type Ingest struct {
-	Token    Secret `yaml:"token" doc:"bearer token of the ingest endpoints; they refuse all without one"`
-	MaxBytes Bytes  `yaml:"max_bytes" default:"16MiB" doc:"largest body, after decompression"`
+	Token Secret `yaml:"token" doc:"bearer token of the ingest endpoints; they refuse all without one"`
 }
 
 // API guards /api and the pages.
@@ -126,12 +146,6 @@ type Baseline struct {
 type Report struct {
 	SampleCap  time.Duration `yaml:"sample_cap" default:"5ms" doc:"most that one CPU sample counts; longer is waiting"`
 	SourceMaps bool          `yaml:"source_maps" default:"true" doc:"fetch source maps with the version's modules when the token allows it"`
-}
-
-// Index is the hot-object index.
-type Index struct {
-	Memory Bytes         `yaml:"memory" default:"64MiB" doc:"memory of the hot-object index"`
-	Window time.Duration `yaml:"window" default:"5m" doc:"the minutes it looks back"`
 }
 
 // Retention bounds what is stored.
