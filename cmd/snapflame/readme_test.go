@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -24,8 +25,12 @@ func prose(t *testing.T) map[string]string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	nested, err := filepath.Glob(filepath.Join(top, "deploy", "*", "*.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	docs := map[string]string{}
-	for _, name := range append(names, more...) {
+	for _, name := range slices.Concat(names, more, nested) {
 		text, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)
