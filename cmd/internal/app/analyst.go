@@ -2,6 +2,7 @@ package app
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -62,8 +63,8 @@ func (a *analyst) Analyse(ctx context.Context, s bot.Study) (bot.Analysed, error
 	if err != nil {
 		return bot.Analysed{}, err
 	}
-	merged := 1
-	if rep, merged, err = a.merge(ctx, rep, s); err != nil {
+	rep, merged, err := a.merge(ctx, rep, s)
+	if err != nil {
 		return bot.Analysed{}, err
 	}
 	baseline := a.compare(ctx, rep, s.Record)
@@ -174,8 +175,12 @@ func (a *analyst) baselines(ctx context.Context, r capture.Record) []capture.Rec
 // alike reports whether two captures show the same code under the same kind of
 // load: the same Worker, and the same class of object.
 func alike(a, b capture.Record) bool {
-	return a.Target.Kind == b.Target.Kind && a.Resolved.Script == b.Resolved.Script && a.Target.Class == b.Target.Class
+	return a.Target.Kind == b.Target.Kind && a.Resolved.Script == b.Resolved.Script && classOf(a) == classOf(b)
 }
+
+// classOf is the class of a Durable Object; a logged id alone does not say it,
+// the account does.
+func classOf(r capture.Record) string { return cmp.Or(r.Resolved.Class, r.Target.Class) }
 
 // draw stores the picture and the page of a report, and names the picture.
 func (a *analyst) draw(ctx context.Context, rep *report.Report, id string) (*bot.File, error) {

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,20 +35,24 @@ type Options struct {
 	Reload func() (*conf.Config, error)
 	// Listener is the HTTP port, when it is open already; nil opens Config.Listen.
 	Listener net.Listener
+	// Consider is how often a baseline is considered; 0: every minute.
+	Consider time.Duration
 }
 
 // App is the running service.
 type App struct {
-	log     zerolog.Logger
-	version string
-	conf    atomic.Pointer[conf.Config]
-	reread  func() (*conf.Config, error)
-	level   func(zerolog.Level)
+	log      zerolog.Logger
+	version  string
+	conf     atomic.Pointer[conf.Config]
+	reread   func() (*conf.Config, error)
+	consider time.Duration
+	level    func(zerolog.Level)
 
 	jet      *jet.Jet
 	cf       *cloudflare.Client
 	metrics  *metrics
 	gate     *access.Gate
+	key      chan struct{} // closed once the gate has its key
 	reader   *reader
 	analyst  *analyst
 	desk     *bot.Desk
@@ -78,7 +83,7 @@ const (
 // New opens everything the configuration names and wires it up. Nothing runs
 // yet. On an error all that was opened is closed again.
 func New(ctx context.Context, o Options) (a *App, err error) {
-	a = &App{log: o.Log, version: o.Version, reread: o.Reload, level: o.Level, started: time.Now(), metrics: newMetrics(o.Version), listener: o.Listener}
+	a = &App{key: make(chan struct{}), log: o.Log, version: o.Version, reread: o.Reload, level: o.Level, started: time.Now(), metrics: newMetrics(o.Version), listener: o.Listener, consider: cmp.Or(o.Consider, considerEvery)}
 	a.conf.Store(o.Config)
 	defer func() {
 		if err != nil {

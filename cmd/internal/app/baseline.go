@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// baselineEvery is how often it is considered whether a quiet capture is due.
-	baselineEvery = time.Minute
+	// considerEvery is how often it is considered whether a quiet capture is due.
+	considerEvery = time.Minute
 	// baselineObjects is how many of the hottest objects are considered.
 	baselineObjects = 50
 	// baselinePast is how many records back a target counts as known.
@@ -23,7 +23,7 @@ const (
 // say what changed. One replica at a time considers it; the job's ID makes two
 // harmless.
 func (a *App) baselines(ctx context.Context) error {
-	t := time.NewTicker(baselineEvery)
+	t := time.NewTicker(a.consider)
 	defer t.Stop()
 	for {
 		select {

@@ -15,7 +15,7 @@ var profiles embed.FS
 // The account of the demo. Ids are made up; their shapes are Cloudflare's.
 const (
 	account = "0123456789abcdef0123456789abcdef"
-	token   = "demo-cloudflare-token" //nolint:gosec // opens the simulated account only
+	token   = "demo-cloudflare-token" // opens the simulated account only
 
 	gatewayVersion = "1b0d7a3c-55aa-4d1f-9c0e-7f52c6a1e004"
 	roomVersion    = "9f1c2b7e-6d0a-4a55-8e43-0a5f4f0c1d22"
@@ -51,16 +51,28 @@ func cloudflare(now func() time.Time) (*fakecf.Server, error) {
 	}
 	// Its isolate died; the next request loads a new one.
 	s.AddObject(fakecf.Object{ID: fatTenant, Namespace: tenantSpace, Version: tenantVersion, LoadedFrom: now().Add(2 * time.Second)})
-	for _, p := range []struct{ target, kind, file string }{
-		{hotRoom, "cpu", "do-schema.cpu"}, {fatTenant, "heap", "heap-metrics"}, {"edge-gateway", "cpu", "gateway-replacer.cpu"}, {"", "cpu", "do-meter.cpu"}, {"", "heap", "heap-metrics"},
-	} {
+	return s, play(s, recorded{hotRoom, "cpu", "do-meter.cpu"}, recorded{fatTenant, "heap", "heap-metrics"},
+		recorded{"edge-gateway", "cpu", "gateway-replacer.cpu"}, recorded{"", "cpu", "do-meter.cpu"}, recorded{"", "heap", "heap-metrics"})
+}
+
+// recorded is what a target's captures give from now on.
+type recorded struct{ target, kind, file string }
+
+func play(s *fakecf.Server, list ...recorded) error {
+	for _, p := range list {
 		data, err := profiles.ReadFile("profiles/" + p.file + ".pb.gz")
 		if err != nil {
-			return nil, fmt.Errorf("recorded profile: %w", err)
+			return fmt.Errorf("recorded profile: %w", err)
 		}
 		s.SetProfile(p.target, p.kind, data)
 	}
-	return s, nil
+	return nil
+}
+
+// release is the change that the storm is about: the room now sets its schema
+// up on every request.
+func release(s *fakecf.Server) error {
+	return play(s, recorded{hotRoom, "cpu", "do-schema.cpu"})
 }
 
 // room is the id of an ordinary room.

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/snapflame/snapflame/bot/fakeslack"
+	"github.com/snapflame/snapflame/capture/fakecf"
 	"github.com/snapflame/snapflame/cmd/internal/app"
 	"github.com/snapflame/snapflame/cmd/internal/conf"
 )
@@ -51,12 +53,13 @@ func Run(ctx context.Context, o Options) error {
 // stage is everything that runs.
 type stage struct {
 	Options
-	slack    *fakeslack.Workspace
-	slackURL string
-	app      *app.App
-	served   chan error
-	end      context.CancelFunc
-	cleanup  []func()
+	slack      *fakeslack.Workspace
+	slackURL   string
+	cloudflare *fakecf.Server
+	app        *app.App
+	served     chan error
+	end        context.CancelFunc
+	cleanup    []func()
 }
 
 func start(ctx context.Context, o Options) (s *stage, err error) {
@@ -81,6 +84,7 @@ func start(ctx context.Context, o Options) (s *stage, err error) {
 	if err != nil {
 		return s, err
 	}
+	s.cloudflare = cf
 	base, stopCF, err := cf.Start(ctx)
 	if err != nil {
 		return s, fmt.Errorf("start the simulated Cloudflare: %w", err)
@@ -94,7 +98,7 @@ func start(ctx context.Context, o Options) (s *stage, err error) {
 	if err != nil {
 		return s, err
 	}
-	s.app, err = app.New(ctx, app.Options{Config: c, Version: o.Version, Log: o.Log, Listener: listener})
+	s.app, err = app.New(ctx, app.Options{Config: c, Version: o.Version, Log: o.Log, Listener: listener, Consider: considerEvery})
 	if err != nil {
 		return s, err
 	}
@@ -112,7 +116,7 @@ func configuration(addr, data, slackAPI, cloudflareAPI string) (*conf.Config, er
 		"CLOUDFLARE_ACCOUNT_ID": account, "CLOUDFLARE_API_TOKEN": token, "CLOUDFLARE_API_BASE_URL": cloudflareAPI,
 		"SLACK_BOT_TOKEN": fakeslack.BotToken, "SLACK_APP_TOKEN": fakeslack.AppToken, "SLACK_SIGNING_SECRET": fakeslack.SigningSecret, "SLACK_API_URL": slackAPI,
 		"SNAPFLAME_SLACK_CHANNEL": fakeslack.Incidents, "SNAPFLAME_INGEST_TOKEN": ingestToken, "SNAPFLAME_API_TOKEN": apiToken,
-		"SNAPFLAME_CAPTURE_SPACING": "2s",
+		"SNAPFLAME_CAPTURE_SPACING": "1s", "SNAPFLAME_BASELINE_OBJECTS": "room-api-production/*",
 	}
 	return conf.Load(conf.Source{Getenv: func(k string) string { return env[k] }})
 }
@@ -123,13 +127,16 @@ func (s *stage) stop() error {
 		s.end()
 		err = <-s.served
 	}
-	for i := len(s.cleanup) - 1; i >= 0; i-- {
-		s.cleanup[i]()
+	for _, f := range slices.Backward(s.cleanup) {
+		f()
 	}
 	return err
 }
 
 func (s *stage) play(ctx context.Context) error {
+	if err := s.quiet(ctx); err != nil {
+		return err
+	}
 	began := time.Now()
 	fmt.Fprintln(s.Out, "A storm begins: one room is overloaded, one tenant runs out of memory, and some errors only read like it.")
 	events := 0
@@ -148,7 +155,7 @@ func (s *stage) play(ctx context.Context) error {
 	defer cancel()
 	if err := s.reported(wait); err != nil {
 		if ctx.Err() != nil {
-			return nil //nolint:nilerr // somebody pressed Ctrl-C
+			return nil // somebody pressed Ctrl-C
 		}
 		return err
 	}
@@ -168,6 +175,38 @@ func (s *stage) play(ctx context.Context) error {
 	case err := <-s.served:
 		s.served <- err
 		return err
+	}
+}
+
+// considerEvery is how often the demo's service looks for a quiet moment.
+const considerEvery = time.Second
+
+// quiet is the time before: rooms do their work, the service takes a baseline
+// of the busiest one, and then new code goes live that does too much.
+func (s *stage) quiet(ctx context.Context) error {
+	fmt.Fprintln(s.Out, "It is quiet. The service takes a baseline of the busiest room.")
+	ctx, cancel := context.WithTimeout(ctx, deadline)
+	defer cancel()
+	body, err := marshal(load(time.Now()))
+	if err != nil {
+		return err
+	}
+	if err := s.post(ctx, body); err != nil {
+		return err
+	}
+	for {
+		list, err := s.captures(ctx)
+		if err != nil {
+			return err
+		}
+		if len(list) > 0 && list[0].State == "stored" {
+			return release(s.cloudflare)
+		}
+		select {
+		case <-time.After(lookAgain):
+		case <-ctx.Done():
+			return fmt.Errorf("no baseline was taken: %w", ctx.Err())
+		}
 	}
 }
 
@@ -191,7 +230,7 @@ func (s *stage) post(ctx context.Context, body []byte) error {
 	return nil
 }
 
-var client = &http.Client{Timeout: 30 * time.Second} //nolint:gochecknoglobals // one client for all requests
+var client = &http.Client{Timeout: 30 * time.Second}
 
 // lookAgain is how often the channel is looked at when nobody says that it changed.
 const lookAgain = 200 * time.Millisecond

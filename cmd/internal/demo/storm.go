@@ -3,6 +3,7 @@ package demo
 import (
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"time"
 )
 
@@ -72,7 +73,7 @@ func request(script, version string, at time.Time, method, url string, i int) ob
 	return object{
 		"scriptName": script, "scriptVersion": object{"id": version}, "scriptTags": []string{"cf:service=" + script, "cf:environment=production"},
 		"executionModel": "stateless", "outcome": "ok", "cpuTime": 3, "wallTime": 9000 + i, "truncated": false, "eventTimestamp": at.UnixMilli(),
-		"event":      object{"request": object{"method": method, "url": url, "headers": object{"content-length": fmt.Sprint(200_000 + 90_000*(i%5)), "cf-ray": fmt.Sprintf("a1b2c3d4e5f6%04x", i)}, "cf": object{"colo": colo}}, "response": object{"status": 503}},
+		"event":      object{"request": object{"method": method, "url": url, "headers": object{"content-length": strconv.Itoa(200_000 + 90_000*(i%5)), "cf-ray": fmt.Sprintf("a1b2c3d4e5f6%04x", i)}, "cf": object{"colo": colo}}, "response": object{"status": 503}},
 		"exceptions": []object{}, "logs": []object{}, "diagnosticsChannelEvents": []object{},
 	}
 }

@@ -34,17 +34,11 @@ func (s *stage) write(ctx context.Context) (flamegraphs int, err error) {
 	if err := s.keep("threads.html", page); err != nil {
 		return 0, err
 	}
-	list, err := fetch(ctx, "http://"+s.app.Addr()+"/api/v1/captures", apiToken)
+	list, err := s.captures(ctx)
 	if err != nil {
 		return 0, err
 	}
-	var captures struct {
-		Captures []struct{ ID, State string }
-	}
-	if err := json.Unmarshal(list, &captures); err != nil {
-		return 0, fmt.Errorf("read the list of captures: %w", err)
-	}
-	for _, c := range captures.Captures {
+	for _, c := range list {
 		if c.State != "stored" {
 			continue
 		}
@@ -62,7 +56,7 @@ func (s *stage) write(ctx context.Context) (flamegraphs int, err error) {
 	return flamegraphs, nil
 }
 
-var picture = regexp.MustCompile(`src="(/files/[^"]+)"`) //nolint:gochecknoglobals // compiled once
+var picture = regexp.MustCompile(`src="(/files/[^"]+)"`)
 
 // inline puts the pictures into the page, so that it can be looked at when
 // nothing serves it any more.
@@ -104,4 +98,19 @@ func fetch(ctx context.Context, url, token string) ([]byte, error) {
 		return nil, fmt.Errorf("read %s: %s: %.200s", url, resp.Status, data)
 	}
 	return data, nil
+}
+
+// taken is one capture, as the API tells of it.
+type taken struct{ ID, State string }
+
+func (s *stage) captures(ctx context.Context) ([]taken, error) {
+	data, err := fetch(ctx, "http://"+s.app.Addr()+"/api/v1/captures", apiToken)
+	if err != nil {
+		return nil, err
+	}
+	var list struct{ Captures []taken }
+	if err := json.Unmarshal(data, &list); err != nil {
+		return nil, fmt.Errorf("read the list of captures: %w", err)
+	}
+	return list.Captures, nil
 }
