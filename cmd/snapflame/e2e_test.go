@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"net/http"
 	"strings"
@@ -22,7 +23,7 @@ const (
 
 // meterAccount puts what runs in workerd into the account. The profile of a
 // capture is taken from the isolate that it names, at the time it is asked for.
-func meterAccount(w *world, debug string, object string) {
+func meterAccount(w *world, debug, object string) {
 	w.t.Helper()
 	old := time.Now().Add(-time.Hour)
 	w.cf.AddWorker(fakecf.Worker{Name: "meter", Versions: []fakecf.Version{{ID: meterVersion, Percent: 100, Created: old}}})
@@ -83,6 +84,9 @@ func TestFromAWorkerToTheGuiltyFunction(t *testing.T) {
 		t.Errorf("asked for %+v", c)
 	}
 	guilty(t, w)
+	if !strings.Contains(w.get("/metrics"), "\nsnapflame_tail_dropped_total 0\n") {
+		t.Error("the Tail Worker has dropped something")
+	}
 	if v := w.slack.Violations(); len(v) > 0 {
 		t.Errorf("violations: %v", v)
 	}
@@ -113,6 +117,25 @@ func guilty(t *testing.T, w *world) {
 	top := report.Functions[0]
 	if report.Type != "cpu" || report.BusyNS <= 0 || top.Name != "ensureSchema" || !strings.HasSuffix(top.File, "app.js") || top.Line == 0 || top.SelfShare < 0.4 {
 		t.Errorf("the report's first function is %+v of %d ns busy, want ensureSchema in app.js with most of it", top, report.BusyNS)
+	}
+}
+
+// TestWhatTailWorkersDropIsCounted posts as a Tail Worker does after an outage.
+func TestWhatTailWorkersDropIsCounted(t *testing.T) {
+	w := newWorld(t).serve()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+w.http+"/ingest/events", bytes.NewReader(own(roomObject, time.Now())))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer ingest-secret-token")
+	r.Header.Set("X-Snapflame-Dropped", "7")
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusAccepted || !strings.Contains(w.get("/metrics"), "\nsnapflame_tail_dropped_total 7\n") {
+		t.Errorf("status %s; 7 dropped events are not counted", resp.Status)
 	}
 }
 
