@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
@@ -34,7 +35,8 @@ const (
 
 // Options of a Gate.
 type Options struct {
-	// Key signs links and sessions; 32 random bytes that all replicas share.
+	// Key signs links and sessions; 32 random bytes that all replicas share. Empty:
+	// SetKey brings it later, and until then no link is made and none opens.
 	Key []byte
 	// Token is api.token; empty: no bearer access at all.
 	Token string
@@ -48,7 +50,7 @@ type Options struct {
 
 // Gate signs links and checks requests.
 type Gate struct {
-	key    []byte
+	key    atomic.Pointer[[]byte]
 	token  [sha256.Size]byte
 	closed bool
 	base   string
@@ -60,8 +62,11 @@ type Gate struct {
 // New returns a Gate.
 func New(o Options) *Gate {
 	g := &Gate{
-		key: o.Key, token: sha256.Sum256([]byte(o.Token)), closed: o.Token == "",
+		token: sha256.Sum256([]byte(o.Token)), closed: o.Token == "",
 		base: strings.TrimRight(o.PublicURL, "/"), secure: strings.HasPrefix(o.PublicURL, "https://"), life: o.Life, now: o.Now,
+	}
+	if len(o.Key) > 0 {
+		g.SetKey(o.Key)
 	}
 	if g.life <= 0 {
 		g.life = LinkLife
@@ -72,10 +77,14 @@ func New(o Options) *Gate {
 	return g
 }
 
+// SetKey brings the key that is not known at the start: it stands in a store
+// that may not answer yet.
+func (g *Gate) SetKey(key []byte) { g.key.Store(&key) }
+
 // URL returns the signed link of a path such as /incidents/x; empty without a
-// public URL, because a link that nobody can open is worse than none.
+// public URL or a key, because a link that nobody can open is worse than none.
 func (g *Gate) URL(path string) string {
-	if g.base == "" {
+	if g.base == "" || g.key.Load() == nil {
 		return ""
 	}
 	return g.base + g.Path(path)
@@ -88,7 +97,11 @@ func (g *Gate) Path(path string) string {
 }
 
 func (g *Gate) sign(kind, what, exp string) string {
-	m := hmac.New(sha256.New, g.key)
+	var key []byte
+	if k := g.key.Load(); k != nil {
+		key = *k
+	}
+	m := hmac.New(sha256.New, key)
 	for _, s := range []string{kind, what, exp} {
 		m.Write([]byte(strconv.Itoa(len(s)) + ":" + s))
 	}
@@ -97,7 +110,7 @@ func (g *Gate) sign(kind, what, exp string) string {
 
 func (g *Gate) valid(kind, what, exp, sig string) bool {
 	at, err := strconv.ParseInt(exp, 10, 64)
-	if err != nil || g.now().Unix() >= at {
+	if err != nil || g.now().Unix() >= at || g.key.Load() == nil {
 		return false
 	}
 	return subtle.ConstantTimeCompare([]byte(sig), []byte(g.sign(kind, what, exp))) == 1
@@ -144,7 +157,7 @@ func (g *Gate) matches(token string) bool {
 func (g *Gate) setSession(w http.ResponseWriter, grant string) {
 	end := g.now().Add(SessionLife)
 	exp := strconv.FormatInt(end.Unix(), 10)
-	http.SetCookie(w, &http.Cookie{
+	http.SetCookie(w, &http.Cookie{ //nolint:gosec // Secure follows public_url: browsers drop a Secure cookie that comes over plain http
 		Name: cookieName, Value: grant + "." + exp + "." + g.sign("session", grant, exp), Path: "/",
 		Expires: end, HttpOnly: true, Secure: g.secure, SameSite: http.SameSiteLaxMode,
 	})

@@ -104,6 +104,23 @@ func signIn(g *access.Gate, token, to, site string) *httptest.ResponseRecorder {
 	return w
 }
 
+// TestALinkStaysOnThisHost: a path with two slashes is a host to a browser.
+func TestALinkStaysOnThisHost(t *testing.T) {
+	now := time.Unix(1_796_020_000, 0)
+	g := gate(&now)
+	link, err := url.Parse(g.Path("//evil.example/a"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := httptest.NewRequest(http.MethodGet, "/", nil)
+	r.URL = &url.URL{Path: "//evil.example/a", RawQuery: link.RawQuery + "&at=2"}
+	w := httptest.NewRecorder()
+	g.Pages(ok).ServeHTTP(w, r)
+	if to := w.Header().Get("Location"); w.Code != 302 || to != "/evil.example/a?at=2" {
+		t.Errorf("got %d to %q", w.Code, to)
+	}
+}
+
 func TestSignInWithTheToken(t *testing.T) {
 	now := time.Unix(1_796_020_000, 0)
 	g := gate(&now)
@@ -113,7 +130,10 @@ func TestSignInWithTheToken(t *testing.T) {
 	if w := signIn(g, "api-token", "/", "cross-site"); w.Code != 401 {
 		t.Errorf("from another site: got %d", w.Code)
 	}
-	for to, want := range map[string]string{"/captures/x": "/captures/x", "//evil.example": "/incidents", "https://evil.example": "/incidents", `/\evil.example`: "/incidents"} {
+	for to, want := range map[string]string{
+		"/captures/x": "/captures/x", "": "/incidents", "https://evil.example": "/incidents",
+		"//evil.example": "/evil.example", `/\evil.example`: "/%5Cevil.example", `/\/evil.example`: "/%5C/evil.example", "/\t/evil.example": "/%09/evil.example", "/\r\n/evil.example": "/%0D%0A/evil.example",
+	} {
 		w := signIn(g, "api-token", to, "same-origin")
 		if w.Code != 303 || w.Header().Get("Location") != want {
 			t.Errorf("to %q: got %d %q, want %q", to, w.Code, w.Header().Get("Location"), want)
@@ -152,5 +172,20 @@ func TestNoTokenMeansNoBearerAccess(t *testing.T) {
 	}
 	if g.URL("/incidents/a") != "" {
 		t.Errorf("a link without a public URL cannot be opened: %q", g.URL("/incidents/a"))
+	}
+}
+
+// TestWithoutAKeyNothingOpens: the key is in a store that may answer late.
+func TestWithoutAKeyNothingOpens(t *testing.T) {
+	g := access.New(access.Options{PublicURL: "https://flame.example.com"})
+	if u := g.URL("/incidents/a"); u != "" {
+		t.Errorf("got %q, want no link that an empty key has signed", u)
+	}
+	if got := g.Of(httptest.NewRequest(http.MethodGet, g.Path("/incidents/a"), nil)); got != access.None {
+		t.Errorf("an empty key opened it: %v", got)
+	}
+	g.SetKey([]byte("0123456789abcdef0123456789abcdef"))
+	if got := g.Of(httptest.NewRequest(http.MethodGet, g.Path("/incidents/a"), nil)); got != access.Read || g.URL("/incidents/a") == "" {
+		t.Errorf("got %v with a key, want Read", got)
 	}
 }

@@ -31,13 +31,10 @@ func (g *Gate) Pages(next http.Handler) http.Handler {
 			if c, err := r.Cookie(cookieName); err != nil || !strings.HasPrefix(c.Value, "act.") {
 				g.setSession(w, "read")
 			}
-			u := *r.URL
-			q := u.Query()
+			q := r.URL.Query()
 			q.Del("sig")
 			q.Del("exp")
-			u.RawQuery = q.Encode()
-			u.Scheme, u.Host = "", ""
-			http.Redirect(w, r, u.RequestURI(), http.StatusFound)
+			http.Redirect(w, r, local(r.URL, q), http.StatusFound) //nolint:gosec // local keeps it on this host, whatever was asked for
 			return
 		}
 		if unsafeMethod(r.Method) && !g.mayWrite(w, r, grant) {
@@ -99,11 +96,21 @@ func (g *Gate) login(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	g.setSession(w, "act")
-	to := r.PostFormValue("to")
-	if !strings.HasPrefix(to, "/") || strings.HasPrefix(to, "//") || strings.ContainsAny(to, "\\\r\n") {
-		to = "/incidents"
+	to := &url.URL{Path: "/incidents"}
+	if p := r.PostFormValue("to"); strings.HasPrefix(p, "/") {
+		to = &url.URL{Path: p}
 	}
-	http.Redirect(w, r, to, http.StatusSeeOther)
+	http.Redirect(w, r, local(to, nil), http.StatusSeeOther) //nolint:gosec // local keeps it on this host, whatever was posted
+}
+
+// local is a reference to a page of this host: one slash, then an escaped path.
+// Browsers read "//x", "/\x" and, because they drop tabs, "/\t/x" as host x.
+func local(u *url.URL, q url.Values) string {
+	to := "/" + strings.TrimLeft(u.EscapedPath(), `/\`)
+	if len(q) > 0 {
+		to += "?" + q.Encode()
+	}
+	return to
 }
 
 // refuseStyle is inline with its own hash in the policy: the page of a person
