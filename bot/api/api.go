@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -154,7 +155,7 @@ func (a *api) profile(w http.ResponseWriter, r *http.Request) {
 	if rec.SHA256 != "" {
 		w.Header().Set("ETag", `"`+rec.SHA256+`"`)
 	}
-	_, _ = w.Write(data)
+	serve(w, r, data)
 }
 
 func (a *api) report(w http.ResponseWriter, r *http.Request) {
@@ -163,7 +164,14 @@ func (a *api) report(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(data)
+	serve(w, r, data)
+}
+
+// serve sends stored bytes as the type that is set and as nothing else; their
+// names come from profiled programs. It knows ranges and If-None-Match.
+func serve(w http.ResponseWriter, r *http.Request, data []byte) {
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(data))
 }
 
 func (a *api) objects(w http.ResponseWriter, r *http.Request) {

@@ -63,16 +63,21 @@ func (s *store) Record(_ context.Context, id string) (capture.Record, uint64, er
 	}
 	return record, 1, s.err
 }
+
 func (s *store) Profile(context.Context, string) ([]byte, error) { return []byte{0x1f, 0x8b, 1}, s.err }
+
 func (s *store) Analysis(context.Context, string) ([]byte, error) {
 	return []byte(`{"type":"cpu"}`), s.err
 }
+
 func (s *store) Objects(context.Context, string, int) (bot.ObjectList, error) {
 	return bot.ObjectList{Objects: []bot.ObjectRow{{Script: "w", LastCapture: "c", Incident: "i", Entrypoint: "E"}}}, s.err
 }
+
 func (s *store) Decisions(context.Context, string, int) ([]bot.DecisionRow, error) {
 	return []bot.DecisionRow{{Incident: "i", Rule: "r", Target: &triggers.Target{Kind: triggers.TargetWorker}}}, s.err
 }
+
 func (s *store) StartCapture(_ context.Context, st api.Start, _ string) (api.Started, error) {
 	s.start = st
 	switch st.Worker {
@@ -83,14 +88,17 @@ func (s *store) StartCapture(_ context.Context, st api.Start, _ string) (api.Sta
 	}
 	return api.Started{Capture: "c2", Incident: "i2", State: "queued"}, s.err
 }
+
 func (s *store) DeadLetters(context.Context, int) ([]api.DeadLetter, error) {
 	return []api.DeadLetter{{Sequence: 4}}, s.err
 }
 func (s *store) ReplayDeadLetter(context.Context, uint64) error { return s.err }
 
 func (s *store) handler() http.Handler {
-	return api.New(api.Options{Cases: s, Captures: s, Objects: s, Decisions: s, Starter: s, DeadLetters: s,
-		Audit: func(_ *http.Request, action, id string) { s.audited = append(s.audited, action+" "+id) }})
+	return api.New(api.Options{
+		Cases: s, Captures: s, Objects: s, Decisions: s, Starter: s, DeadLetters: s,
+		Audit: func(_ *http.Request, action, id string) { s.audited = append(s.audited, action+" "+id) },
+	})
 }
 
 func call(h http.Handler, method, target, body string, header ...string) *httptest.ResponseRecorder {
@@ -111,7 +119,7 @@ func TestAnswers(t *testing.T) {
 	}{
 		{"GET", "/api/v1/incidents", "", 200, `"next":"more"`},
 		{"GET", "/api/v1/incidents?worker=nobody", "", 200, `{"incidents":[],`},
-		{"GET", "/api/v1/incidents?clas=overloaded", "", 400, "unknown parameter"},
+		{"GET", "/api/v1/incidents?klass=overloaded", "", 400, "unknown parameter"},
 		{"GET", "/api/v1/incidents?class=slow", "", 400, "must be one of"},
 		{"GET", "/api/v1/incidents?since=yesterday", "", 400, "RFC 3339"},
 		{"GET", "/api/v1/incidents?limit=1000", "", 400, "1 to 200"},
