@@ -148,10 +148,7 @@ func (c *Catalog) Forget(id string) {
 }
 
 func (c *Catalog) evict() {
-	i := slices.IndexFunc(c.rows, func(r CaseRow) bool { return r.State == Closed })
-	if i < 0 {
-		i = 0
-	}
+	i := max(0, slices.IndexFunc(c.rows, func(r CaseRow) bool { return r.State == Closed })) // all open: the oldest
 	delete(c.at, c.rows[i].ID)
 	c.rows = slices.Delete(c.rows, i, i+1)
 }

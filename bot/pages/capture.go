@@ -124,7 +124,7 @@ func (p *pages) flamegraph(w http.ResponseWriter, r *http.Request) {
 	p.drawn(w, r, "text/html; charset=utf-8", flame.HTML)
 }
 
-var inlineParts = regexp.MustCompile(`(?s)<(script|style)(?:\s[^>]*)?>(.*?)</(?:script|style)>`) //nolint:gochecknoglobals // compiled once
+var inlineParts = regexp.MustCompile(`(?s)<(script|style)(?:\s[^>]*)?>(.*?)</(?:script|style)>`)
 
 // ownPolicy allows exactly the scripts and styles that the page carries, by
 // their hashes: the page is self-contained and its policy can be, too.

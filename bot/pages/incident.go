@@ -137,7 +137,8 @@ func sizes(sample []int64) []bin {
 		i := slices.IndexFunc(edges, func(e struct {
 			name string
 			to   int64
-		}) bool {
+		},
+		) bool {
 			return n < e.to
 		})
 		if i >= 0 {

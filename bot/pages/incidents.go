@@ -2,6 +2,7 @@ package pages
 
 import (
 	"errors"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -34,16 +35,15 @@ func (p *pages) incidents(w http.ResponseWriter, r *http.Request) {
 	if p.fail(w, err, "list") {
 		return
 	}
-	body := incidentList{Rows: rows, Query: v, Empty: "No incidents yet. When an event of a known class arrives, it stands here within a second.",
-		Classes: []triggers.Class{triggers.ClassOverloaded, triggers.ClassExceededMemory, triggers.ClassExceededCPU, triggers.ClassAccountOverloaded, bot.ClassRequested}}
+	body := incidentList{
+		Rows: rows, Query: v, Empty: "No incidents yet. When an event of a known class arrives, it stands here within a second.",
+		Classes: []triggers.Class{triggers.ClassOverloaded, triggers.ClassExceededMemory, triggers.ClassExceededCPU, triggers.ClassAccountOverloaded, bot.ClassRequested},
+	}
 	if len(v) > 0 {
 		body.Empty = "No incident matches these filters."
 	}
 	if next != "" {
-		n := url.Values{}
-		for k, vs := range v {
-			n[k] = vs
-		}
+		n := maps.Clone(v)
 		n.Set("cursor", next)
 		body.Next = "?" + n.Encode()
 	}

@@ -37,8 +37,8 @@ func Markdown(b incidentBody) string {
 	m.WriteString("\n")
 	markdownCaptures(&m, b.Captures)
 	m.WriteString("## Errors per minute\n\n| Minute (UTC) | Errors | Captures |\n| --- | ---: | --- |\n")
-	for _, min := range b.Minutes {
-		fmt.Fprintf(&m, "| %s | %s | %s |\n", min.At.UTC().Format("2006-01-02 15:04"), number(min.Count), touched(min.Captures))
+	for _, n := range b.Minutes {
+		fmt.Fprintf(&m, "| %s | %s | %s |\n", n.At.UTC().Format("2006-01-02 15:04"), number(n.Count), touched(n.Captures))
 	}
 	for _, g := range b.Groups {
 		fmt.Fprintf(&m, "\n## %s\n\n| | Events | Share |\n| --- | ---: | ---: |\n", g.Name)

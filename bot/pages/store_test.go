@@ -133,8 +133,10 @@ func newStore(t testing.TB, minutes int) *store {
 		c.Count += n + n/6
 	}
 	job := capture.Job{ID: "inc7k2-1", IncidentID: c.ID, Type: capture.CPU, Duration: 10 * time.Second, Cause: capture.CauseIncident, QueuedAt: start, Target: capture.Target{Kind: capture.DurableObject, Class: "RoomObject", ObjectID: object}}
-	stored := capture.Record{Job: job, State: capture.Stored, StartedAt: start.Add(2 * time.Second), EndedAt: start.Add(12 * time.Second), Bytes: 14_795, SHA256: "ab", Attempts: 1,
-		Resolved: capture.Target{Kind: capture.DurableObject, Script: "room-api", Class: "RoomObject", ObjectID: object, VersionID: "9f1c2b7e-6d0a-4a55-8e43-0a5f4f0c1d22"}, VersionSource: "event"}
+	stored := capture.Record{
+		Job: job, State: capture.Stored, StartedAt: start.Add(2 * time.Second), EndedAt: start.Add(12 * time.Second), Bytes: 14_795, SHA256: "ab", Attempts: 1,
+		Resolved: capture.Target{Kind: capture.DurableObject, Script: "room-api", Class: "RoomObject", ObjectID: object, VersionID: "9f1c2b7e-6d0a-4a55-8e43-0a5f4f0c1d22"}, VersionSource: "event",
+	}
 	failed := stored
 	failed.ID, failed.State, failed.StartedAt = "inc7k2-2", capture.Failed, start.Add(70*time.Second)
 	failed.Failure = &capture.Failure{Kind: capture.FailNoIsolate, Message: "The Worker has no loaded isolate in its recent execution locations."}
@@ -151,8 +153,10 @@ func newStore(t testing.TB, minutes int) *store {
 
 func (s *store) handler(t testing.TB, acting bool) http.Handler {
 	t.Helper()
-	h, err := pages.New(pages.Options{Cases: s, Captures: s, Objects: s, Deployments: s, Threads: s,
-		Acting: func(*http.Request) bool { return acting }, Now: func() time.Time { return start.Add(9 * time.Minute) }})
+	h, err := pages.New(pages.Options{
+		Cases: s, Captures: s, Objects: s, Deployments: s, Threads: s,
+		Acting: func(*http.Request) bool { return acting }, Now: func() time.Time { return start.Add(9 * time.Minute) },
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

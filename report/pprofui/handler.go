@@ -71,7 +71,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch view {
 	case "/", "/flamegraph2", "/flamegraphold":
 		// Not 301: a browser would keep that for ever. Relative, so that any prefix works.
-		http.Redirect(w, r, withQuery("flamegraph", r.URL.RawQuery), http.StatusFound)
+		http.Redirect(w, r, withQuery("flamegraph", r.URL.RawQuery), http.StatusFound) //nolint:gosec // its first segment is constant, so it stays beside this page
 		return
 	case "/download":
 		http.Redirect(w, r, h.Download(id), http.StatusFound)

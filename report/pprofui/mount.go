@@ -81,6 +81,7 @@ var errNoObjects = errors.New("captures have no object files")
 func (noObjects) Open(string, uint64, uint64, uint64, string) (driver.ObjFile, error) {
 	return nil, errNoObjects
 }
+
 func (noObjects) Disasm(string, uint64, uint64, bool) ([]driver.Inst, error) {
 	return nil, errNoObjects
 }
