@@ -30,7 +30,7 @@ type Options struct {
 	// Limits is asked before every decision, so that a reload takes effect.
 	Limits func() Limits
 	// Paused is the kill switch.
-	Paused func() bool
+	Paused func(ctx context.Context) bool
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
 	// Workers is how many jobs are in hand at once; 0 is one more than the
@@ -90,7 +90,7 @@ func NewRunner(p Parts, o Options) (*Runner, error) {
 		o.Limits = func() Limits { return Limits{} }
 	}
 	if o.Paused == nil {
-		o.Paused = func() bool { return false }
+		o.Paused = func(context.Context) bool { return false }
 	}
 	if o.Now == nil {
 		o.Now = time.Now

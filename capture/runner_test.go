@@ -280,7 +280,7 @@ func TestWaitsAreTold(t *testing.T) {
 		paused := true
 		var mu sync.Mutex
 		time.AfterFunc(20*time.Second, func() { mu.Lock(); paused = false; mu.Unlock() })
-		o := capture.Options{Paused: func() bool { mu.Lock(); defer mu.Unlock(); return paused }}
+		o := capture.Options{Paused: func(context.Context) bool { mu.Lock(); defer mu.Unlock(); return paused }}
 		run(t, w, w.parts(api, &plain{}), o, time.Hour)
 		for id, want := range map[string]string{
 			"1": "waiting:paused started stored",

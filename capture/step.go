@@ -57,7 +57,7 @@ func (h *hand) begin(ctx, work context.Context) {
 	case ctx.Err() != nil:
 		h.giveBack(h.task, 0)
 		return
-	case h.o.Paused():
+	case h.o.Paused(work):
 		h.wait(work, now.Add(pausedWait), WaitPaused)
 		return
 	case h.job.NotBefore.After(now):

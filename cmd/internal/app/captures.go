@@ -20,8 +20,8 @@ func (a *App) wireCaptures(context.Context) error {
 			c := a.config().Capture
 			return capture.Limits{Spacing: c.Spacing, PerHour: c.PerHour, Concurrency: c.Concurrency}
 		},
-		Paused: func() bool {
-			_, paused := a.pauses.Paused(context.Background(), time.Now())
+		Paused: func(ctx context.Context) bool {
+			_, paused := a.pauses.Paused(ctx, time.Now())
 			return paused || !a.config().Capture.Enabled
 		},
 		Drain:   a.config().Grace,
