@@ -176,12 +176,11 @@ func source(b *testing.B, ctx context.Context, j *jet.Jet) {
 	}
 }
 
-// sink opens incidents in memory and counts what is done.
+// sink opens incidents in memory.
 type sink struct {
-	mu    sync.Mutex
-	open  map[string]bool
-	count int64
-	all   chan struct{}
+	mu   sync.Mutex
+	open map[string]bool
+	all  chan struct{}
 }
 
 func (s *sink) Handle(_ context.Context, d triggers.Decision) (triggers.Decision, error) {

@@ -147,7 +147,7 @@ func redact(urls string) string {
 // scrub keeps an address with its password out of an error's text.
 func scrub(err error, o Options) error {
 	s := err.Error()
-	for _, p := range strings.Split(o.URL, ",") {
+	for p := range strings.SplitSeq(o.URL, ",") {
 		s = strings.ReplaceAll(s, p, redact(p))
 	}
 	if s == err.Error() {

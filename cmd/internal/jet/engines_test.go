@@ -1,6 +1,7 @@
 package jet_test
 
 import (
+	"context"
 	"fmt"
 	"strconv"
 	"sync"
@@ -12,7 +13,7 @@ import (
 	"github.com/snapflame/snapflame/cmd/internal/jet"
 )
 
-func TestEmbedded(t *testing.T) {
+func TestEmbedded(t *testing.T) { //nolint:tparallel // the parts share two replicas, and some count a whole queue
 	t.Parallel()
 	first := open(t, t.TempDir(), func(o *jet.Options) { o.Listen = "127.0.0.1:0"; o.Token = "secret" })
 	// A second replica comes in over TCP, as other processes do.
@@ -20,7 +21,7 @@ func TestEmbedded(t *testing.T) {
 	conform(t, first, second)
 }
 
-func TestExternal(t *testing.T) {
+func TestExternal(t *testing.T) { //nolint:tparallel // as TestEmbedded
 	t.Parallel()
 	s := natsServer(t)
 	use := func(o *jet.Options) { o.URL = s.ClientURL() }
@@ -45,13 +46,17 @@ func leaderDies(t *testing.T, c *cluster, a, b *jet.Jet) {
 	var published atomic.Int64
 	var wg sync.WaitGroup
 	subject := "workers.events." + key(t, "kill")
+	ctx, stop := context.WithCancel(within(t))
+	defer func() { stop(); wg.Wait() }() // nobody may report to a test that has ended
 	for w := range 4 {
 		wg.Go(func() {
 			for i := w; i < n; i += 4 {
 				id := strconv.Itoa(i)
-				if err := a.Publish(within(t), subject, []byte(id), subject+id); err != nil {
-					t.Errorf("publish %s: %v", id, err)
-					continue
+				if err := a.Publish(ctx, subject, []byte(id), subject+id); err != nil {
+					if ctx.Err() == nil {
+						t.Errorf("publish %s: %v", id, err)
+					}
+					return
 				}
 				acked.Store(id, true)
 				published.Add(1)

@@ -58,8 +58,7 @@ func typed(err error) error {
 	if errors.Is(err, nats.ErrMaxPayload) {
 		return fmt.Errorf("%w: %w", ErrTooLarge, err)
 	}
-	var api *jetstream.APIError
-	if errors.As(err, &api) {
+	if api, ok := errors.AsType[*jetstream.APIError](err); ok {
 		switch api.ErrorCode {
 		case codeStoreFailed:
 			switch {
@@ -77,11 +76,12 @@ func typed(err error) error {
 			return fmt.Errorf("%w: %w", errWrongLast, err)
 		case codeNotAvailable:
 			return fmt.Errorf("%w: %w", ErrUnavailable, err)
+		default:
+			if api.Code == 503 {
+				return fmt.Errorf("%w: %w", ErrUnavailable, err)
+			}
+			return err
 		}
-		if api.Code == 503 {
-			return fmt.Errorf("%w: %w", ErrUnavailable, err)
-		}
-		return err
 	}
 	for _, e := range []error{
 		nats.ErrTimeout, nats.ErrNoResponders, nats.ErrDisconnected, nats.ErrReconnectBufExceeded,

@@ -123,7 +123,7 @@ func (j *Jet) trimOnce(ctx context.Context, keep int64) error {
 	if err != nil {
 		return err
 	}
-	if info.State.Bytes <= uint64(keep) {
+	if info.State.Bytes <= uint64(max(keep, 0)) {
 		j.fullness(info)
 		return nil
 	}

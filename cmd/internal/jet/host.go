@@ -101,7 +101,7 @@ func (h *host) options() (*server.Options, error) {
 		return so, nil
 	}
 	// The server only logs that it cannot listen; ask first.
-	l, err := net.Listen("tcp", h.addr)
+	l, err := net.Listen("tcp", h.addr) //nolint:noctx // it is closed at once, there is nothing to cancel
 	if err != nil {
 		return nil, fmt.Errorf("nats.listen %s: %w: stop what listens there, set nats.listen to another port, or NATS_URL to use that server", h.addr, err)
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/snapflame/snapflame/cmd/internal/jet"
 )
 
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // open starts an embedded engine in a folder.
 func open(tb testing.TB, dir string, change ...func(*jet.Options)) *jet.Jet {

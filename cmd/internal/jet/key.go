@@ -44,7 +44,7 @@ func decodeKey(s string) string {
 		if s[i] == '=' && i+2 < len(s) {
 			hi, lo := strings.IndexByte(hexDigits, s[i+1]), strings.IndexByte(hexDigits, s[i+2])
 			if hi >= 0 && lo >= 0 {
-				b.WriteByte(byte(hi<<4 | lo))
+				b.WriteByte(byte(hi<<4 | lo)) //nolint:gosec // both are below 16
 				i += 2
 				continue
 			}

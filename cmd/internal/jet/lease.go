@@ -112,8 +112,7 @@ func (l *Lease) run(ctx context.Context, owner string, f func(ctx context.Contex
 				continue
 			}
 			cancel()
-			<-ended
-			return err
+			return errors.Join(err, <-ended)
 		}
 		if ctx.Err() != nil { // f is ending; the lease stays ours while it does
 			select {

@@ -38,6 +38,11 @@ func (p *Profiles) Profile(ctx context.Context, id string) ([]byte, error) {
 	return p.File(ctx, profileObject+id)
 }
 
+// DeleteProfile removes a capture's bytes; what is not there is not an error.
+func (p *Profiles) DeleteProfile(ctx context.Context, id string) error {
+	return p.DeleteFile(ctx, profileObject+id)
+}
+
 // PutFile stores bytes under a name, in place of what was there. A full store
 // refuses with ErrFull and keeps the old object.
 func (p *Profiles) PutFile(ctx context.Context, name string, data []byte) error {

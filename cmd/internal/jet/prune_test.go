@@ -2,7 +2,7 @@ package jet_test
 
 import (
 	"errors"
-	"fmt"
+	"strconv"
 	"testing"
 	"time"
 
@@ -17,7 +17,7 @@ func TestPruneKeepsTheNewestAndTheOpen(t *testing.T) {
 	ctx := within(t)
 	now := time.Now()
 	for i := range 5 {
-		id := fmt.Sprint(i)
+		id := strconv.Itoa(i)
 		at := now.Add(time.Duration(i-5) * time.Hour)
 		c := bot.Case{ID: id, Key: "k" + id, OpenedAt: at, ClosedAt: at}
 		rev, err := j.Cases().PutCase(ctx, c, 0)

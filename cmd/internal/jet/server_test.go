@@ -3,6 +3,7 @@ package jet_test
 import (
 	"fmt"
 	"net"
+	"strings"
 	"testing"
 	"time"
 
@@ -61,16 +62,13 @@ func newCluster(tb testing.TB) *cluster {
 	tb.Helper()
 	c := &cluster{tb: tb}
 	ports := freePorts(tb, 6)
-	routes := ""
-	for i := range 3 {
-		routes += fmt.Sprintf(",nats://127.0.0.1:%d", ports[3+i])
-	}
+	routes := addresses(ports[3:])
 	for i := range 3 {
 		c.opts = append(c.opts, &server.Options{
 			ServerName: fmt.Sprint("n", i), Host: "127.0.0.1", Port: ports[i], JetStream: true, StoreDir: tb.TempDir(),
 			JetStreamMaxStore: 20 << 30, NoSigs: true, NoLog: true,
 			Cluster: server.ClusterOpts{Name: "c", Host: "127.0.0.1", Port: ports[3+i]},
-			Routes:  server.RoutesFromStr(routes[1:]),
+			Routes:  server.RoutesFromStr(routes),
 		})
 	}
 	c.list = make([]*server.Server, 3)
@@ -118,11 +116,20 @@ func (c *cluster) streamLeader(name string) int {
 }
 
 func (c *cluster) url() string {
-	out := ""
+	var ports []int
 	for _, o := range c.opts {
-		out += fmt.Sprintf(",nats://127.0.0.1:%d", o.Port)
+		ports = append(ports, o.Port)
 	}
-	return out[1:]
+	return addresses(ports)
+}
+
+// addresses is a list as nats.url takes it.
+func addresses(ports []int) string {
+	var list []string
+	for _, p := range ports {
+		list = append(list, fmt.Sprintf("nats://127.0.0.1:%d", p))
+	}
+	return strings.Join(list, ",")
 }
 
 const settle = 30 * time.Second
