@@ -3,7 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -139,7 +139,7 @@ func (w *world) stop() error {
 	case <-time.After(20 * time.Second):
 		_ = w.process.Process.Kill()
 		<-w.exited
-		return fmt.Errorf("still running 20 s after SIGTERM")
+		return errors.New("still running 20 s after SIGTERM")
 	}
 }
 
