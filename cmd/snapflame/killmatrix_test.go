@@ -204,7 +204,7 @@ func (m *matrix) begin() time.Duration {
 // measures how soon work goes on.
 func (m *matrix) round(i int, s killStep) {
 	m.t.Helper()
-	object := fmt.Sprintf("%064x", 0xabc000+i)
+	object := matrixObject(i)
 	m.cf.AddObject(fakecf.Object{ID: object, Namespace: matrixNamespace(i % matrixChannels), Version: roomVersion})
 	m.fault(s)
 	fired := m.arm(s)
@@ -229,6 +229,7 @@ func (m *matrix) round(i int, s killStep) {
 	m.mu.Unlock()
 }
 
+func matrixObject(i int) string    { return fmt.Sprintf("%08x%056x", 0xabc00000+i, i) }
 func matrixNamespace(i int) string { return fmt.Sprintf("%032x", 0xface00+i) }
 func matrixChannel(i int) string   { return "C0ROOM00" + strconv.Itoa(i) }
 

@@ -252,10 +252,11 @@ func timeout(t testing.TB, d time.Duration) (context.Context, context.CancelFunc
 
 func msgID(id string) jetstream.PublishOpt { return jetstream.WithMsgID(id) }
 
-// client connects to the queue for as long as the test runs, through restarts.
+// client connects to the queue for as long as the test runs, through restarts,
+// and to a service that is being killed right now.
 func (w *world) client() (jetstream.JetStream, func()) {
 	w.t.Helper()
-	nc, err := nats.Connect("nats://"+w.nats, nats.Timeout(5*time.Second), nats.MaxReconnects(-1), nats.ReconnectWait(50*time.Millisecond), nats.ReconnectBufSize(-1))
+	nc, err := nats.Connect("nats://"+w.nats, nats.Timeout(5*time.Second), nats.RetryOnFailedConnect(true), nats.MaxReconnects(-1), nats.ReconnectWait(50*time.Millisecond), nats.ReconnectBufSize(-1))
 	if err != nil {
 		w.t.Fatal(err)
 	}

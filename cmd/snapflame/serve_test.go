@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/snapflame/snapflame/bot/fakeslack"
+	"github.com/snapflame/snapflame/capture/fakecf"
 )
 
 func TestServeTurnsAnEventIntoAThread(t *testing.T) {
@@ -45,6 +47,28 @@ func TestServeTurnsAnEventIntoAThread(t *testing.T) {
 		if strings.Contains(w.logs.String(), secret) {
 			t.Errorf("the log holds the secret %.6s…", secret)
 		}
+	}
+}
+
+// TestExportAndImport moves a capture to another installation.
+func TestExportAndImport(t *testing.T) {
+	w := newWorld(t).serve()
+	w.publish(own(roomObject, time.Now()))
+	w.await("the flamegraph is in the thread", func() bool { return len(w.pictures()) == 1 })
+	var list struct{ Captures []struct{ ID string } }
+	if err := json.Unmarshal([]byte(w.get("/api/v1/captures")), &list); err != nil || len(list.Captures) != 1 {
+		t.Fatalf("%v %+v", err, list)
+	}
+	id := list.Captures[0].ID
+	file := w.get("/api/v1/captures/" + id + "/export")
+	other := newWorld(t).serve()
+	for _, want := range []int{http.StatusCreated, http.StatusConflict} {
+		if status := other.post("/api/v1/captures/import", file); status != want {
+			t.Errorf("import: got %d, want %d", status, want)
+		}
+	}
+	if rep := other.get("/api/v1/captures/" + id + "/report"); !strings.Contains(rep, "ensureSchema") {
+		t.Errorf("the report of the imported capture: %.200s", rep)
 	}
 }
 
@@ -113,6 +137,32 @@ func TestKilledWhileACaptureRuns(t *testing.T) {
 	if !strings.Contains(w.slack.Transcript(), "again") {
 		t.Errorf("the thread does not say that it was asked again:\n%s", w.slack.Transcript())
 	}
+}
+
+// TestRetentionDeletesEverythingOfACapture: profile, picture and page.
+func TestRetentionDeletesEverythingOfACapture(t *testing.T) {
+	other := strings.Repeat("4", 64)
+	w := newWorld(t)
+	w.cf.AddObject(fakecf.Object{ID: other, Namespace: roomNamespace, Version: roomVersion})
+	w.serve()
+	w.publish(own(roomObject, time.Now()))
+	w.publish(own(other, time.Now()))
+	w.await("both flamegraphs are there", func() bool { return len(w.pictures()) == 2 })
+	if err := w.stop(); err != nil {
+		t.Fatal(err)
+	}
+	w.env["SNAPFLAME_RETENTION_COUNT"] = "1"
+	w.serve()
+	js, done := w.queue()
+	defer done()
+	store, err := js.ObjectStore(t.Context(), "snapflame_captures")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.await("the files of one capture are left", func() bool {
+		list, err := store.List(t.Context())
+		return err == nil && len(list) == 3
+	})
 }
 
 func TestSlackAndCloudflareDown(t *testing.T) {

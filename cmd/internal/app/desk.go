@@ -17,21 +17,63 @@ import (
 
 // wireDesk makes what turns decisions into cases, and the links they carry.
 func (a *App) wireDesk(ctx context.Context) error {
-	key, err := linkKey(ctx, a.jet.State())
-	if err != nil {
-		return err
-	}
 	c := a.config()
-	a.gate = access.New(access.Options{Key: key, Token: c.API.Token.Reveal(), PublicURL: c.PublicURL, Life: time.Duration(c.API.LinkTTL)})
+	a.gate = access.New(access.Options{Token: c.API.Token.Reveal(), PublicURL: c.PublicURL, Life: time.Duration(c.API.LinkTTL)})
 	a.silences = bot.NewSilences(a.jet.State())
 	a.pauses = bot.NewSwitch(a.jet.State())
-	a.writer = bot.Writer{Links: links{a.gate}, Command: c.Slack.Command}
+	texts, err := bot.ParseTemplates(c.Slack.Texts.Sources())
+	if err != nil {
+		return fmt.Errorf("configuration: slack.texts: %w", err)
+	}
+	a.writer = bot.Writer{Links: links{a.gate}, Command: c.Slack.Command, Templates: texts}
 	a.desk = bot.NewDesk(a.jet.Cases(), a.jet.Jobs(), a.jet.Outbox(), bot.DeskOptions{
 		NewID: newID, Writer: a.writer, State: a.jet.State(), Analyst: a.analyst, Plan: bot.FollowUps(c.Capture.Spacing),
 		Current: a.current, Silences: a.silences, Log: a.log,
 	})
-	a.layers.add(1, "desk", forever(a.log, "desk", a.desk.Run))
+	a.layers.add(1, "desk", a.keyed(forever(a.log, "desk", a.desk.Run)))
+	if a.jet.Embedded() {
+		return a.readKey(ctx) // what goes wrong here needs a person
+	}
+	a.layers.add(2, "link key", func(ctx context.Context) error {
+		for a.readKey(ctx) != nil && ctx.Err() == nil { // health says why
+			pauseFor(ctx, time.Second)
+		}
+		<-ctx.Done()
+		return nil
+	})
 	return nil
+}
+
+// readKey gives the gate its key.
+func (a *App) readKey(ctx context.Context) error {
+	key, err := linkKey(ctx, a.jet.State())
+	if err == nil {
+		a.gate.SetKey(key)
+		close(a.key)
+	}
+	return err
+}
+
+// keyed starts a part once links can be signed: an external server may be away
+// at the start, and what is written before it answers would have no links.
+func (a *App) keyed(run func(context.Context) error) func(context.Context) error {
+	return func(ctx context.Context) error {
+		select {
+		case <-a.key:
+			return run(ctx)
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+func pauseFor(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+	case <-t.C:
+	}
 }
 
 // newID is a name for an incident: [a-z0-9], unguessable, short enough to type.
@@ -81,7 +123,11 @@ func routing(c *conf.Config) bot.Routing {
 }
 
 func policy(c *conf.Config) bot.Policy {
-	return bot.Policy{Quiet: c.Incident.Quiet, Duration: c.Capture.Duration}
+	off := map[bot.Notice]bool{}
+	for _, n := range c.Slack.NoticesOff {
+		off[bot.Notice(n)] = true
+	}
+	return bot.Policy{Quiet: c.Incident.Quiet, Duration: c.Capture.Duration, Off: off}
 }
 
 // links signs what messages point to.

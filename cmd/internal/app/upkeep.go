@@ -51,7 +51,8 @@ func (a *App) retain(ctx context.Context, now time.Time) error {
 	var errs []error
 	gone := capture.Expired(all, keep, now)
 	for _, rec := range gone {
-		for _, name := range []string{rec.ID, rec.ID + ".png", rec.ID + ".html"} {
+		errs = append(errs, a.jet.Profiles().DeleteProfile(ctx, rec.ID))
+		for _, name := range []string{rec.ID + ".png", rec.ID + ".html"} {
 			errs = append(errs, a.jet.Profiles().DeleteFile(ctx, name))
 		}
 		errs = append(errs, a.jet.Records().DeleteRecord(ctx, rec.ID))
