@@ -55,6 +55,8 @@ func (a *api) routes() map[string]http.HandlerFunc {
 		"POST /api/v1/captures":                       a.start,
 		"GET /api/v1/captures/{id}":                   a.capture,
 		"GET /api/v1/captures/{id}/profile":           a.profile,
+		"GET /api/v1/captures/{id}/export":            a.export,
+		"POST /api/v1/captures/import":                a.importCapture,
 		"GET /api/v1/captures/{id}/report":            a.report,
 		"GET /api/v1/objects":                         a.objects,
 		"GET /api/v1/decisions":                       a.decisions,

@@ -1,10 +1,12 @@
 package api_test
 
 import (
+	"archive/zip"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"reflect"
@@ -27,6 +29,9 @@ type store struct {
 	start   api.Start
 	err     error
 	audited []string
+
+	imported capture.Record
+	bytes    []byte
 }
 
 var opened = time.Date(2026, 11, 30, 3, 14, 0, 0, time.UTC)
@@ -70,6 +75,13 @@ func (s *store) Analysis(context.Context, string) ([]byte, error) {
 	return []byte(`{"type":"cpu"}`), s.err
 }
 
+func (s *store) Import(_ context.Context, r capture.Record, data []byte) error {
+	if r.ID == record.ID {
+		return capture.ErrConflict
+	}
+	s.imported, s.bytes = r, data
+	return s.err
+}
 func (s *store) Objects(context.Context, string, int) (bot.ObjectList, error) {
 	return bot.ObjectList{Objects: []bot.ObjectRow{{Script: "w", LastCapture: "c", Incident: "i", Entrypoint: "E"}}}, s.err
 }
@@ -192,6 +204,48 @@ func TestDownloadsAreAudited(t *testing.T) {
 func TestTheInsideOfACaseStaysInside(t *testing.T) {
 	if w := call((&store{}).handler(), "GET", "/api/v1/incidents/i1", ""); strings.Contains(w.Body.String(), "pending") {
 		t.Errorf("effects are shown: %s", w.Body)
+	}
+}
+
+func zipped(t *testing.T, record string) string {
+	t.Helper()
+	var b strings.Builder
+	z := zip.NewWriter(&b)
+	for name, data := range map[string]string{"record.json": record, "profile.pb.gz": "profile"} {
+		w, err := z.Create(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		io.WriteString(w, data)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func TestExportAndImport(t *testing.T) {
+	s := &store{}
+	exported := call(s.handler(), "GET", "/api/v1/captures/c1/export", "")
+	if exported.Code != 200 || exported.Header().Get("Content-Disposition") != `attachment; filename="capture-c1.zip"` {
+		t.Fatalf("got %d %v", exported.Code, exported.Header())
+	}
+	if w := call(s.handler(), "POST", "/api/v1/captures/import", exported.Body.String()); w.Code != 409 {
+		t.Errorf("what is here already: got %d %s, want 409", w.Code, w.Body)
+	}
+	there := zipped(t, `{"id":"c7","type":"cpu","state":"stored"}`)
+	if w := call(s.handler(), "POST", "/api/v1/captures/import", there); w.Code != 201 || s.imported.ID != "c7" || string(s.bytes) != "profile" {
+		t.Errorf("got %d %s, imported %+v %q", w.Code, w.Body, s.imported, s.bytes)
+	}
+	for _, bad := range []string{`{"id":"../c7","state":"stored"}`, `{"id":"c7","state":"failed"}`, `{"id":"c7`} {
+		if w := call(s.handler(), "POST", "/api/v1/captures/import", zipped(t, bad)); w.Code != 400 {
+			t.Errorf("%s: got %d %s, want 400", bad, w.Code, w.Body)
+		}
+	}
+	for name, body := range map[string]string{"text": "hello", "half a zip": exported.Body.String()[:40], "empty": ""} {
+		if w := call(s.handler(), "POST", "/api/v1/captures/import", body); w.Code != 400 {
+			t.Errorf("%s: got %d %s, want 400", name, w.Code, w.Body)
+		}
 	}
 }
 

@@ -23,6 +23,9 @@ type Captures interface {
 	Profile(ctx context.Context, id string) ([]byte, error)
 	// Analysis is report --json of a stored capture.
 	Analysis(ctx context.Context, id string) ([]byte, error)
+	// Import stores an exported capture. capture.ErrConflict: it is here already;
+	// ErrRefused: its bytes are no profile.
+	Import(ctx context.Context, r capture.Record, data []byte) error
 }
 
 // Objects answers from the hot-object index.

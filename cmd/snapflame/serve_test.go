@@ -63,7 +63,7 @@ func TestExportAndImport(t *testing.T) {
 	file := w.get("/api/v1/captures/" + id + "/export")
 	other := newWorld(t).serve()
 	for _, want := range []int{http.StatusCreated, http.StatusConflict} {
-		if status := other.post("/api/v1/captures/import", file); status != want {
+		if status := other.store("/api/v1/captures/import", file); status != want {
 			t.Errorf("import: got %d, want %d", status, want)
 		}
 	}

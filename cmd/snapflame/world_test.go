@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -187,6 +188,20 @@ func (w *world) get(path string) string {
 	defer resp.Body.Close()
 	b, _ := io.ReadAll(resp.Body)
 	return string(b)
+}
+
+// store sends a body with the token of the API and returns the status.
+func (w *world) store(path, body string) int {
+	w.t.Helper()
+	r, _ := http.NewRequest(http.MethodPost, "http://"+w.http+path, strings.NewReader(body))
+	r.Header.Set("Authorization", "Bearer api-secret-token")
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	_, _ = io.Copy(io.Discard, resp.Body)
+	return resp.StatusCode
 }
 
 // queue connects to the events stream as anybody would.

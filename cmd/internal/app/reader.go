@@ -2,10 +2,13 @@ package app
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -66,6 +69,28 @@ func (r *reader) Report(ctx context.Context, id, base string) (*report.Report, e
 	return r.analyst.Report(ctx, id, base)
 }
 
+// Import stores a capture that another installation exported. The profile comes
+// first: a record without its bytes would be a capture that is not there.
+func (r *reader) Import(ctx context.Context, rec capture.Record, data []byte) error {
+	if _, err := report.Analyse(data, report.Options{}); err != nil {
+		return fmt.Errorf("%w: %w", api.ErrRefused, err)
+	}
+	_, _, err := r.records.Record(ctx, rec.ID)
+	if err == nil {
+		return capture.ErrConflict
+	}
+	if !errors.Is(err, capture.ErrNotFound) {
+		return err
+	}
+	if err := r.profiles.PutProfile(ctx, rec.ID, data); err != nil {
+		return err
+	}
+	sum := sha256.Sum256(data)
+	rec.Bytes, rec.SHA256 = int64(len(data)), hex.EncodeToString(sum[:]) // of what is stored here
+	_, err = r.records.PutRecord(ctx, rec, 0)
+	return err
+}
+
 // Analysis is report --json of a stored capture.
 func (r *reader) Analysis(ctx context.Context, id string) ([]byte, error) {
 	rep, err := r.analyst.Report(ctx, id, "")
@@ -118,10 +143,10 @@ func (r *reader) captures(ctx context.Context, incident string) ([]capture.Recor
 		return nil, "", err
 	}
 	out := make([]capture.Record, 0, len(c.Captures))
-	for i := len(c.Captures) - 1; i >= 0; i-- {
-		rec, _, err := r.records.Record(ctx, c.Captures[i].Record.ID)
+	for _, done := range slices.Backward(c.Captures) {
+		rec, _, err := r.records.Record(ctx, done.Record.ID)
 		if errors.Is(err, capture.ErrNotFound) {
-			rec, err = c.Captures[i].Record, nil // decided, and not queued yet
+			rec, err = done.Record, nil // decided, and not queued yet
 		}
 		if err != nil {
 			return nil, "", err
