@@ -17,8 +17,9 @@ type cache struct {
 	namespaces  []Namespace
 	nsAt        time.Time
 	deployments map[string]cachedDeployments
-	objects     map[string]string // object id → namespace id, confirmed
-	dispatch    map[string]string // dispatch namespace/script → worker id
+	objects     map[string]string    // object id → namespace id, confirmed
+	dispatch    map[string]string    // dispatch namespace/script → worker id
+	bindings    map[string][]binding // dispatch namespace/worker/version → its bindings, which never change
 }
 
 type cachedDeployments struct {
@@ -92,6 +93,22 @@ func (c *cache) setNamespaceOf(object, ns string) {
 		c.objects = map[string]string{}
 	}
 	c.objects[object] = ns
+}
+
+func (c *cache) bindingsOf(key string) ([]binding, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	b, ok := c.bindings[key]
+	return b, ok
+}
+
+func (c *cache) setBindings(key string, b []binding) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.bindings == nil || len(c.bindings) > maxCached/10 {
+		c.bindings = map[string][]binding{}
+	}
+	c.bindings[key] = b
 }
 
 func (c *cache) dispatchedID(key string) string {

@@ -26,7 +26,9 @@ const (
 func account() *fakecf.Server {
 	s := &fakecf.Server{AccountID: "acc", Token: "secret", Speed: 1000}
 	s.AddWorker(fakecf.Worker{Name: "room", Versions: []fakecf.Version{{ID: v1, Percent: 100}, {ID: v2, Quiet: true}}})
-	s.AddWorker(fakecf.Worker{Name: "caller", Versions: []fakecf.Version{{ID: v2, Percent: 100}}})
+	s.AddWorker(fakecf.Worker{Name: "caller", Versions: []fakecf.Version{{ID: v2, Percent: 100, Bindings: []fakecf.Binding{
+		{Type: "durable_object_namespace", Name: "ROOM", NamespaceID: ns, Class: "Room", Script: "room"}, {Type: "service", Name: "AUTH", Service: "room"},
+	}}}})
 	s.AddNamespace(fakecf.Namespace{ID: ns, Class: "Room", Script: "room"})
 	s.AddObject(fakecf.Object{ID: obj, Namespace: ns, Version: v1})
 	return s
@@ -217,6 +219,8 @@ func TestResolution(t *testing.T) {
 		"/durable_objects/namespaces?per_page=1":         `"script":"room"`,
 		"/durable_objects/namespaces/" + ns + "/objects": obj,
 		"/workers/room/versions":                         v2,
+		"/workers/caller/versions/" + v2:                 `"class_name":"Room","name":"ROOM","namespace_id":"` + ns + `","script_name":"room","type":"durable_object_namespace"`,
+		"/workers/caller/versions":                       `"service":"room"`,
 	} {
 		if got := get(path); !strings.Contains(got, want) {
 			t.Errorf("%s: %s\nwants %s", path, got, want)

@@ -40,12 +40,6 @@ func (s *Server) getWorker(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Server) workerJSON(wk *Worker) map[string]any {
-	refs := []any{}
-	for _, n := range s.namespaces {
-		if n.Script == wk.Name {
-			refs = append(refs, map[string]any{"namespace_id": n.ID, "namespace_name": n.Name, "worker_id": wk.ID, "worker_name": wk.Name})
-		}
-	}
 	var created time.Time
 	for _, v := range wk.Versions {
 		if created.IsZero() || v.Created.Before(created) {
@@ -54,7 +48,7 @@ func (s *Server) workerJSON(wk *Worker) map[string]any {
 	}
 	return map[string]any{
 		"id": wk.ID, "name": wk.Name, "created_on": created, "updated_on": created, "logpush": false,
-		"tags": []string{}, "references": map[string]any{"durable_objects": refs},
+		"tags": []string{}, "references": s.references(wk),
 	}
 }
 
@@ -68,7 +62,7 @@ func (s *Server) listVersions(w http.ResponseWriter, r *http.Request) {
 	}
 	var rows []any
 	for i, v := range slices.Backward(wk.Versions) {
-		rows = append(rows, map[string]any{"id": v.ID, "number": i + 1, "created_on": v.Created})
+		rows = append(rows, map[string]any{"id": v.ID, "number": i + 1, "created_on": v.Created, "bindings": bindingsJSON(v.Bindings)})
 	}
 	s.mu.Unlock()
 	part, info := paged(r, rows)
@@ -89,7 +83,7 @@ func (s *Server) getVersion(w http.ResponseWriter, r *http.Request) {
 		noVersion(w)
 		return
 	}
-	row := map[string]any{"id": v.ID, "created_on": v.Created}
+	row := map[string]any{"id": v.ID, "created_on": v.Created, "bindings": bindingsJSON(v.Bindings)}
 	if r.URL.Query().Get("include") == "modules" {
 		mods := []any{}
 		for _, m := range v.Modules {

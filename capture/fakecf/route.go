@@ -135,6 +135,7 @@ func (s *Server) route(w http.ResponseWriter, r *http.Request, path string) {
 	mux.HandleFunc("GET "+a+"/scripts/{script}/deployments", account(s.listDeployments))
 	mux.HandleFunc("GET "+a+"/durable_objects/namespaces", account(s.listNamespaces))
 	mux.HandleFunc("GET "+a+"/durable_objects/namespaces/{ns}/objects", account(s.listObjects))
+	mux.HandleFunc("POST "+a+"/observability/telemetry/query", account(s.queryLogs))
 	mux.HandleFunc("GET "+a+"/dispatch/namespaces/{dispatch}/scripts/{script}", account(s.getDispatched))
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
 		fail(w, http.StatusNotFound, 7003, "Could not route to "+path+", perhaps your object identifier is invalid?")

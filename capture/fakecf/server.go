@@ -30,6 +30,8 @@ type Server struct {
 	Token string
 	// NoProfiling is a token without Workers Scripts Read: 403 on captures.
 	NoProfiling bool
+	// NoLogs is a token without Workers Observability Read: 403 on queries.
+	NoLogs bool
 	// Speed is how many seconds of capture pass in one real second; 0 is 1.
 	Speed float64
 	// Now is the clock of windows and time stamps; nil is time.Now.
@@ -63,6 +65,7 @@ type Server struct {
 	accepted   []time.Time
 	calls      []time.Time
 	blocked    time.Time
+	logs       []logged
 }
 
 // Worker is one Worker and its versions, oldest first.
@@ -89,6 +92,17 @@ type Version struct {
 	// CannotStart is how many captures the runtime still refuses to start.
 	CannotStart int
 	Modules     []Module
+	Bindings    []Binding
+}
+
+// Binding is what a version's code can reach. Only the two kinds that lead to
+// Durable Objects are known.
+type Binding struct {
+	Type string // durable_object_namespace or service
+	Name string // the variable
+	// Of a durable_object_namespace; Script is empty for the Worker's own.
+	NamespaceID, Class, Script string
+	Service                    string // of a service: the Worker's name
 }
 
 // Module is one file of a version.
@@ -170,6 +184,7 @@ func (s *Server) Rename(from, to string) {
 			s.namespaces[i].Script = to
 		}
 	}
+	s.rebind(from, to)
 }
 
 // Deploy makes a new deployment of a Worker's versions.
