@@ -35,11 +35,10 @@ func TestCluster(t *testing.T) {
 		before := len(f.published)
 		s.run(f)
 		f.ready()
-		t.Logf("%s: %d incidents, %.1f s", s.name, len(f.published)-before, time.Since(began).Seconds())
+		f.note("%s: %d incidents, %.1f s", s.name, len(f.published)-before, time.Since(began).Seconds())
 	}
 	settled := f.settle()
 	f.check()
-	f.kills = append(f.kills, killed{step: "cluster"})
 	f.report(settled)
 }
 

@@ -90,6 +90,7 @@ type matrix struct {
 	doubled, stored int
 	asked, again    int
 	failed          map[string]int
+	notes           []string
 }
 
 // killed is one kill and what followed.

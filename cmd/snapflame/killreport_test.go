@@ -31,6 +31,11 @@ func (m *matrix) report(settled time.Duration) {
 	}
 }
 
+// note is a line of the report.
+func (m *matrix) note(format string, args ...any) {
+	m.notes = append(m.notes, fmt.Sprintf(format, args...))
+}
+
 // spread is the median and the most of some seconds.
 func spread(v []float64) string {
 	if len(v) == 0 {
@@ -65,11 +70,16 @@ func (m *matrix) figures(w io.Writer, settled time.Duration) {
 		engine = "external"
 	}
 	fmt.Fprintf(w, "%s, %s, queue %s, history %t, seed %d\n", m.t.Name(), time.Now().UTC().Format(time.DateOnly), engine, m.history, m.seed)
-	fmt.Fprintf(w, "%d kills, %d of them at the moment planned, over %d steps; faults %v\n", len(m.kills), reached, len(byStep), m.faults)
+	for _, n := range m.notes {
+		fmt.Fprintln(w, n)
+	}
+	if len(m.kills) > 0 {
+		fmt.Fprintf(w, "%d kills, %d of them at the moment planned, over %d steps; faults %v\n", len(m.kills), reached, len(byStep), m.faults)
+		fmt.Fprintf(w, "after a kill: %s until ready, then %s until the events in hand were handled, %s until Slack heard of what waited\n",
+			spread(ready), spread(resumed), spread(spoke))
+	}
 	fmt.Fprintf(w, "%d events of %d targets, none missing, %d counted twice; messages doubled and said so: %d\n", m.events, len(m.published), m.twice, m.doubled)
 	fmt.Fprintf(w, "%d requests for a profile: %d captures stored, failed and said so %v, asked again after a kill %d\n", m.asked, m.stored, m.failed, m.again)
-	fmt.Fprintf(w, "after a kill: %s until ready, then %s until the events in hand were handled, %s until Slack heard of what waited\n",
-		spread(ready), spread(resumed), spread(spoke))
 	fmt.Fprintf(w, "all settled %.0f s after the last kill\n", settled.Seconds())
 	fmt.Fprintf(w, "errors found: %t\n", m.t.Failed())
 }

@@ -110,8 +110,10 @@ func (j *Jet) onError(_ *nats.Conn, sub *nats.Subscription, err error) {
 		j.health.set(condPermission, "NATS refuses: "+err.Error()+": give the account's user that permission")
 		e.Msg("NATS refuses a subject: the user lacks a permission")
 	case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired), errors.Is(err, nats.ErrAuthRevoked):
-		j.health.set(condConnection, "NATS at "+j.where+" refuses the credentials"+because(err)+": renew nats.creds, nats.nkey or nats.token")
-		e.Msg("NATS refuses the credentials")
+		// The client tries again several times a second: once is enough for the log.
+		if j.health.set(condConnection, "NATS at "+j.where+" refuses the credentials"+because(err)+": renew nats.creds, nats.nkey or nats.token") {
+			e.Msg("NATS refuses the credentials")
+		}
 	default:
 		e.Msg("NATS reports an error")
 	}

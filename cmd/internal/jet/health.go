@@ -29,13 +29,16 @@ type conditions struct {
 	list map[condition]string
 }
 
-func (c *conditions) set(k condition, sentence string) {
+// set notes what is wrong, and reports whether that is news.
+func (c *conditions) set(k condition, sentence string) (news bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.list == nil {
 		c.list = map[condition]string{}
 	}
+	news = c.list[k] != sentence
 	c.list[k] = sentence
+	return news
 }
 
 func (c *conditions) clear(k condition) {
