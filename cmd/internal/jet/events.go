@@ -46,6 +46,7 @@ func (j *Jet) layEvents(ctx context.Context, s *streams, maxBytes int64) error {
 		return err
 	}
 	s.events, s.managed, s.eventsMaxBytes = st, c.Metadata[managedKey] == "1", c.MaxBytes
+	s.subjects = overlaps(j.opts.Subjects, c.Subjects)
 	return nil
 }
 
@@ -74,10 +75,8 @@ func (j *Jet) usable(c jetstream.StreamConfig) error {
 	case c.NoAck:
 		return bad("does not acknowledge (no_ack), so an event could be lost unseen")
 	}
-	for _, want := range j.opts.Subjects {
-		if !slices.ContainsFunc(c.Subjects, func(have string) bool { return covers(have, want) }) {
-			return bad("listens on " + strings.Join(c.Subjects, ", ") + ", which does not take in nats.subjects " + want)
-		}
+	if len(overlaps(j.opts.Subjects, c.Subjects)) == 0 {
+		return bad("listens on " + strings.Join(c.Subjects, ", ") + ", which has nothing of nats.subjects " + strings.Join(j.opts.Subjects, ", "))
 	}
 	return nil
 }
@@ -87,8 +86,8 @@ func (j *Jet) eventsConsumerConfig(s *streams) jetstream.ConsumerConfig {
 		Durable: eventsConsumer, MaxAckPending: maxPending, MaxDeliver: -1,
 		DeliverPolicy: jetstream.DeliverAllPolicy,
 	}
-	if !slices.Equal(s.events.CachedInfo().Config.Subjects, j.opts.Subjects) {
-		c.FilterSubjects = j.opts.Subjects
+	if !slices.Equal(s.events.CachedInfo().Config.Subjects, s.subjects) {
+		c.FilterSubjects = s.subjects
 	}
 	return c
 }

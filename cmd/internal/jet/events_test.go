@@ -70,6 +70,54 @@ func TestAnExistingStreamIsUsedAndNotAltered(t *testing.T) {
 	}
 }
 
+// A stream that takes in less than nats.subjects is read as far as it goes, and
+// HTTP publishes where it listens.
+func TestANarrowerStreamIsUsed(t *testing.T) {
+	t.Parallel()
+	for subject, published := range map[string]string{"workers.events.*": "workers.events.edge", "workers.events.prod.>": "workers.events.prod.edge"} {
+		t.Run(subject, func(t *testing.T) {
+			t.Parallel()
+			s := natsServer(t)
+			_, js := client(t, s.ClientURL())
+			if _, err := js.CreateStream(within(t), jetstream.StreamConfig{Name: "WORKERS_EVENTS", Subjects: []string{"else", subject}}); err != nil {
+				t.Fatal(err)
+			}
+			j := open(t, t.TempDir(), func(o *jet.Options) { o.URL = s.ClientURL() })
+			if _, err := js.Publish(within(t), "else", []byte("not ours")); err != nil {
+				t.Fatal(err)
+			}
+			if err := j.Events().PublishEvent(within(t), "edge", []byte("x"), ""); err != nil {
+				t.Fatal(err)
+			}
+			take(t, j, j, func(d triggers.Delivery) bool {
+				if d.Subject() != published {
+					t.Errorf("got %s, want %s", d.Subject(), published)
+				}
+				return true
+			})
+		})
+	}
+}
+
+func TestOverlaps(t *testing.T) {
+	t.Parallel()
+	for _, c := range [][3]string{ // nats.subjects, the stream's, both
+		{"workers.events.>", "workers.events.*", "workers.events.*"},
+		{"workers.events.*", "workers.>", "workers.events.*"},
+		{"workers.events.>", "workers.events.>", "workers.events.>"},
+		{"workers.events.>", "workers.events.a workers.events.b", "workers.events.a workers.events.b"},
+		{"a.*.c", "a.b.*", "a.b.c"},
+		{"a.b >", "*.b", "*.b"},
+		{"workers.events.>", "workers.events", ""},
+		{"workers.events.>", "x.>", ""},
+		{"a.b", "a.b.c", ""},
+	} {
+		if got := strings.Join(jet.Overlaps(strings.Fields(c[0]), strings.Fields(c[1])), " "); got != c[2] {
+			t.Errorf("%s with %s: got %q, want %q", c[0], c[1], got, c[2])
+		}
+	}
+}
+
 func TestAnUnusableStreamIsSaid(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

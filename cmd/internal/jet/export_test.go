@@ -45,6 +45,9 @@ func ReadMeta(reply string) (stream, consumer string, delivered, seq uint64, ok 
 // Covers and Redact for tables.
 func Covers(pattern, s string) bool { return covers(pattern, s) }
 
+// Overlaps are the subjects that both lists take in.
+func Overlaps(wants, haves []string) []string { return overlaps(wants, haves) }
+
 // Redact is what people see of an address.
 func Redact(s string) string { return redact(s) }
 

@@ -20,6 +20,9 @@ func (j *Jet) Events() *Events { return &Events{j} }
 // PublishEvent implements ingest.Publisher: its errors are ingest.ErrFull,
 // ingest.ErrTooLarge and those of Publish.
 func (e *Events) PublishEvent(ctx context.Context, script string, data []byte, id string) error {
+	if err := e.j.await(ctx); err != nil { // the stream says which subjects it takes
+		return err
+	}
 	err := e.j.Publish(ctx, e.subject(script), data, id)
 	switch {
 	case errors.Is(err, ErrFull):
@@ -33,9 +36,9 @@ func (e *Events) PublishEvent(ctx context.Context, script string, data []byte, i
 // MaxPayload implements ingest.Publisher.
 func (e *Events) MaxPayload() int { return int(e.j.MaxEvent()) }
 
-// subject puts the script into the first configured subject. The name comes
-// from outside: what would leave its word in the subject becomes "_". The record
-// has the true name, and that one counts.
+// subject puts the script into the first subject that is configured and that
+// the stream takes. The name comes from outside: what would leave its word in
+// the subject becomes "_". The record has the true name, and that one counts.
 func (e *Events) subject(script string) string {
 	word := strings.Map(func(r rune) rune {
 		if r <= ' ' || r == 0x7f || r == '.' || r == '*' || r == '>' {
@@ -49,7 +52,7 @@ func (e *Events) subject(script string) string {
 	if word == "" {
 		word = "_" // which names no script
 	}
-	pattern := e.j.opts.Subjects[0]
+	pattern := e.j.streams.subjects[0]
 	if rest, ok := strings.CutSuffix(pattern, ">"); ok {
 		pattern = rest + word
 	}

@@ -64,6 +64,7 @@ type streams struct {
 	incidents, records, state  *bucket
 	objects                    jetstream.ObjectStore
 	eventsMaxBytes             int64
+	subjects                   []string // of the event stream, as far as nats.subjects goes
 }
 
 // layout finds or makes everything. It can be repeated.

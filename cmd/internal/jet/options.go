@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -167,4 +168,41 @@ func covers(pattern, s string) bool {
 		}
 	}
 	return len(ps) == len(ss)
+}
+
+// overlaps are the subjects that both lists take in, none of which takes in
+// another: a consumer may not name one twice.
+func overlaps(wants, haves []string) []string {
+	var out []string
+	for _, want := range wants {
+		for _, have := range haves {
+			both, ok := overlap(want, have)
+			if !ok || slices.ContainsFunc(out, func(o string) bool { return covers(o, both) }) {
+				continue
+			}
+			out = append(slices.DeleteFunc(out, func(o string) bool { return covers(both, o) }), both)
+		}
+	}
+	return out
+}
+
+// overlap is the pattern of the subjects that match both a and b.
+func overlap(a, b string) (string, bool) {
+	as, bs := strings.Split(a, "."), strings.Split(b, ".")
+	var out []string
+	for i := 0; i < len(as) && i < len(bs); i++ {
+		switch {
+		case as[i] == ">":
+			return strings.Join(append(out, bs[i:]...), "."), true
+		case bs[i] == ">":
+			return strings.Join(append(out, as[i:]...), "."), true
+		case as[i] == "*", as[i] == bs[i]:
+			out = append(out, bs[i])
+		case bs[i] == "*":
+			out = append(out, as[i])
+		default:
+			return "", false
+		}
+	}
+	return strings.Join(out, "."), len(as) == len(bs)
 }
