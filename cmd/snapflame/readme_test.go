@@ -183,6 +183,9 @@ func checkLine(line string) string {
 
 func checkGo(words []string) string {
 	arg := words[2]
+	if module, _, _ := strings.Cut(arg, "/snapflame/"); strings.Contains(module, "@") {
+		return "" // a tool of others, at its version
+	}
 	if pkg, ok := strings.CutPrefix(strings.Split(arg, "@")[0], "github.com/snapflame/snapflame/"); ok {
 		arg = "./" + pkg
 	}
