@@ -91,6 +91,20 @@ func TestListenerOneIncidentManyJoins(t *testing.T) {
 		if one := d.tallies[0]; one.Routes["GET /a"] != one.Count || one.Colos["FRA"] != one.Count || one.MaxSize != 7 || len(one.Sizes) == 0 || len(one.PerMinute) != 1 || one.Scripts["a"]+one.Scripts["b"] != one.Count {
 			t.Errorf("a tally is %+v", one)
 		}
+		var minutes, slots int64
+		for _, tally := range d.tallies {
+			for m, n := range tally.PerMinute {
+				minutes += n
+				for slot, versions := range tally.Slots {
+					if slot/6 == m {
+						slots += versions[""]
+					}
+				}
+			}
+		}
+		if want := d.counts[d.tallies[0].IncidentKey] * 2; minutes+2 != want || slots != minutes {
+			t.Errorf("%d events in minutes and %d in slots, want %d in both: all but the two that opened", minutes, slots, want-2)
+		}
 		if past := recent.List(10, nil); len(past) != 2 || past[0].Decision.IncidentID == "" || past[0].Decision.Sentence == "" {
 			t.Errorf("remembered %+v", past)
 		}

@@ -7,6 +7,8 @@ const (
 	tallyNames = 200
 	tallySizes = 32
 	otherName  = "other"
+
+	slotSeconds = 10 // of Tally.Slots; a minute is a whole number of them
 )
 
 // tallier sums joined events up.
@@ -19,7 +21,7 @@ type tallier struct {
 	last struct {
 		version, colo, script, method, route string
 		sub                                  Subclass
-		minute, n                            int64
+		slot, n                              int64
 	}
 }
 
@@ -33,11 +35,11 @@ func (t *tallier) add(d *Decision, e *Event, n int64) {
 		t.Last = e.Time
 	}
 	l := &t.last
-	if minute := e.Time.Unix() / 60; l.n == 0 || minute != l.minute || e.VersionID != l.version || e.Colo != l.colo || e.Script != l.script ||
+	if slot := e.Time.Unix() / slotSeconds; l.n == 0 || slot != l.slot || e.VersionID != l.version || e.Colo != l.colo || e.Script != l.script ||
 		e.Method != l.method || e.Route != l.route || d.Subclass != l.sub {
 		t.flush()
 		l.version, l.colo, l.script, l.method, l.route = e.VersionID, e.Colo, e.Script, e.Method, e.Route
-		l.sub, l.minute = d.Subclass, minute
+		l.sub, l.slot = d.Subclass, slot
 	}
 	l.n += n
 	if e.Size > 0 {
@@ -60,7 +62,13 @@ func (t *tallier) flush() {
 	if t.PerMinute == nil {
 		t.PerMinute = make(map[int64]int64)
 	}
-	t.PerMinute[l.minute] += l.n
+	t.PerMinute[l.slot/(60/slotSeconds)] += l.n
+	if t.Slots == nil {
+		t.Slots = make(map[int64]map[string]int64)
+	}
+	versions := t.Slots[l.slot]
+	add(&versions, l.version, l.n) // an unknown version too: the slots add up to the count
+	t.Slots[l.slot] = versions
 	bump(&t.Versions, l.version, l.n)
 	bump(&t.Colos, l.colo, l.n)
 	bump(&t.Scripts, l.script, l.n)
@@ -80,12 +88,16 @@ func (t *tallier) flush() {
 	l.n = 0
 }
 
-// bump counts a name, whose string is copied only when it is new: it points
-// into the message that it came in.
+// bump counts a name, unless it is not known.
 func bump(m *map[string]int64, name string, n int64) {
-	if name == "" {
-		return
+	if name != "" {
+		add(m, name, n)
 	}
+}
+
+// add counts a name, whose string is copied only when it is new: it points
+// into the message that it came in.
+func add(m *map[string]int64, name string, n int64) {
 	if *m == nil {
 		*m = make(map[string]int64)
 	}
