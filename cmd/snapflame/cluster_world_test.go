@@ -278,6 +278,8 @@ func (w *wire) carry(a net.Conn, done <-chan struct{}) {
 					case <-w.gate():
 					case <-stopped:
 						return
+					case <-done:
+						return
 					}
 					if _, err := p[1].Write(buf[:n]); err != nil {
 						return

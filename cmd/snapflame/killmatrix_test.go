@@ -264,7 +264,7 @@ func (m *matrix) burst(script, object string, n int) {
 		for i := range n {
 			id := object + strconv.Itoa(i)
 			e := ownOf(script, object, at)
-			for {
+			for tries := 0; ; {
 				ctx, cancel := timeout(m.t, time.Second)
 				_, err := js.Publish(ctx, "workers.events."+script, e, msgID(id))
 				cancel()
@@ -273,6 +273,9 @@ func (m *matrix) burst(script, object string, n int) {
 				}
 				if m.t.Context().Err() != nil {
 					return
+				}
+				if tries++; tries%5 == 0 { // it may be cut off
+					_ = js.Conn().ForceReconnect()
 				}
 				time.Sleep(50 * time.Millisecond)
 			}

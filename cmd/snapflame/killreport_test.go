@@ -13,7 +13,16 @@ import (
 func (m *matrix) report(settled time.Duration) {
 	var b strings.Builder
 	m.figures(&b, settled)
-	m.t.Log("\n" + b.String())
+	m.write(b.String())
+}
+
+// print is report for a run that kills nothing.
+func (m *matrix) print() {
+	m.write(m.t.Name() + ", " + time.Now().UTC().Format(time.DateOnly) + "\n" + strings.Join(m.notes, "\n") + "\n")
+}
+
+func (m *matrix) write(text string) {
+	m.t.Log("\n" + text)
 	name := os.Getenv("SNAPFLAME_REPORT")
 	if name == "" {
 		return
@@ -26,7 +35,7 @@ func (m *matrix) report(settled time.Duration) {
 		m.t.Fatal(err)
 	}
 	defer f.Close()
-	if _, err := f.WriteString(b.String() + "\n"); err != nil {
+	if _, err := f.WriteString(text + "\n"); err != nil {
 		m.t.Fatal(err)
 	}
 }

@@ -260,7 +260,7 @@ func (w *world) client() (jetstream.JetStream, func()) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	js, err := jetstream.New(nc)
+	js, err := jetstream.New(nc, jetstream.WithPublishAsyncMaxPending(20_000))
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -13,6 +13,8 @@ import (
 const (
 	watchEvery = time.Second
 	probeEvery = 5 * time.Second
+	leaveEvery = 4 * time.Second
+	leaveMiss  = 3 // probes without an answer before another server of a cluster is tried
 	probeMiss  = 3 // probes without an answer before the embedded server is started anew
 	probeKey   = "probe"
 )
@@ -36,6 +38,7 @@ func (j *Jet) totalBytes() int64 {
 // free again, until the server is started anew.
 func (j *Jet) watchServer(ctx context.Context) {
 	if j.host == nil {
+		j.leaveSilent(ctx)
 		return
 	}
 	t := time.NewTicker(watchEvery)
@@ -70,6 +73,44 @@ func (j *Jet) watchServer(ctx context.Context) {
 		if err := j.host.restart(); err != nil {
 			j.health.set(condStore, "the embedded server does not start: "+err.Error())
 			j.log.Error().Err(err).Msg("start the embedded NATS server anew")
+		}
+	}
+}
+
+// leaveSilent goes to another server of the cluster when the one we are
+// connected to takes no writes for longer than an election lasts: cut off from
+// the others, it keeps its clients and cannot serve them.
+func (j *Jet) leaveSilent(ctx context.Context) {
+	t := time.NewTicker(leaveEvery)
+	defer t.Stop()
+	missed := 0
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.C:
+		}
+		if !j.nc.IsConnected() {
+			missed = 0 // the client looks for another by itself
+			continue
+		}
+		err := j.probe(ctx)
+		if !errors.Is(err, ErrUnavailable) || ctx.Err() != nil {
+			missed = 0
+			j.health.clear(condStore)
+			continue
+		}
+		if missed++; missed < leaveMiss {
+			continue // an election
+		}
+		j.health.set(condStore, fmt.Sprintf("the server %s takes no writes: %v", j.nc.ConnectedServerName(), err))
+		if len(j.nc.Servers()) < 2 {
+			continue
+		}
+		missed = 0
+		j.log.Warn().Err(err).Str("server", j.nc.ConnectedServerName()).Msg("the NATS server takes no writes; trying another")
+		if err := j.nc.ForceReconnect(); err != nil {
+			j.log.Warn().Err(err).Msg("leave a silent NATS server")
 		}
 	}
 }
