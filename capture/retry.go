@@ -8,6 +8,7 @@ const (
 	isolateWindow = 60 * time.Second
 	firstRetry    = 3 * time.Second // the contract wants the first within 5 s
 	longestRetry  = 15 * time.Second
+	longestLookup = 2 * time.Minute
 	// rateLimitWait is the wait after a 429 that does not say how long.
 	rateLimitWait = 60 * time.Second
 	maxUnsure     = 2 // answers that were no profile, of one capture
@@ -58,7 +59,11 @@ func (r Record) Retry(f *Failure, now time.Time, l Limits, candidates int) (Retr
 			}
 			return Retry{At: later(spaced, now.Add(5*time.Second)), Cause: WaitUnreachable}, true
 		}
-		return Retry{At: now.Add(longestRetry), Cause: WaitUnreachable}, r.Attempts < maxServer
+		wait := longestRetry
+		if f.Unsent { // of a lookup, which is tried for hours: less and less often
+			wait = min(max(now.Sub(r.QueuedAt)/4, longestRetry), longestLookup)
+		}
+		return Retry{At: now.Add(wait), Cause: WaitUnreachable}, r.Attempts < maxServer
 	case FailTimeout, FailEmpty, FailNotProfile, FailTruncated, FailUnknown:
 		if f.Unsent { // of a lookup
 			return Retry{At: now.Add(longestRetry), Cause: WaitUnreachable}, true
