@@ -55,6 +55,20 @@ func (a *setupAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, `{"success":true,"errors":[],"messages":[],"result":%s}`, result)
 }
 
+// forget clears what was asked.
+func (a *setupAPI) forget() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.calls = nil
+}
+
+// asked is what was asked since.
+func (a *setupAPI) asked() []setupCall {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.Clone(a.calls)
+}
+
 // script runs one of them and returns what it printed.
 func (a *setupAPI) script(t *testing.T, name string, env ...string) (stdout, stderr string, code int) {
 	t.Helper()
@@ -65,7 +79,7 @@ func (a *setupAPI) script(t *testing.T, name string, env ...string) (stdout, std
 	}
 	s := httptest.NewServer(a)
 	defer s.Close()
-	a.calls = nil
+	a.forget()
 	c := exec.Command("bash", filepath.Join(top, "deploy/cloudflare", name))
 	c.Env = append([]string{
 		"PATH=" + os.Getenv("PATH"), "CLOUDFLARE_API_BASE_URL=" + s.URL, "CLOUDFLARE_ACCOUNT_ID=acc", "SETUP_TOKEN=setup-secret",
@@ -82,13 +96,13 @@ func (a *setupAPI) script(t *testing.T, name string, env ...string) (stdout, std
 func TestTokenScript(t *testing.T) {
 	var a setupAPI
 	out, errs, code := a.script(t, "token.sh")
-	if code != 0 || out != "the-new-token\n" || len(a.calls) != 2 {
-		t.Fatalf("exit code %d, printed %q, %d calls: %s", code, out, len(a.calls), errs)
+	if code != 0 || out != "the-new-token\n" || len(a.asked()) != 2 {
+		t.Fatalf("exit code %d, printed %q, %d calls: %s", code, out, len(a.asked()), errs)
 	}
-	got, _ := json.Marshal(a.calls[1].body)
+	got, _ := json.Marshal(a.asked()[1].body)
 	want := `{"name":"snapflame","policies":[{"effect":"allow","permission_groups":[{"id":"bb"}],"resources":{"com.cloudflare.api.account.acc":"*"}}]}`
-	if a.calls[1].at != "POST /accounts/acc/tokens" || string(got) != want {
-		t.Errorf("%s %s\nwant %s", a.calls[1].at, got, want)
+	if a.asked()[1].at != "POST /accounts/acc/tokens" || string(got) != want {
+		t.Errorf("%s %s\nwant %s", a.asked()[1].at, got, want)
 	}
 }
 
@@ -113,15 +127,15 @@ func TestIngestScripts(t *testing.T) {
 		return res.StatusCode
 	}
 
-	if _, errs, code := a.script(t, "logpush.sh"); code != 0 || len(a.calls) != 1 || a.calls[0].at != "POST /accounts/acc/logpush/jobs" {
-		t.Fatalf("exit code %d, %v: %s", code, a.calls, errs)
+	if _, errs, code := a.script(t, "logpush.sh"); code != 0 || len(a.asked()) != 1 || a.asked()[0].at != "POST /accounts/acc/logpush/jobs" {
+		t.Fatalf("exit code %d, %v: %s", code, a.asked(), errs)
 	}
-	dest, _ := a.calls[0].body["destination_conf"].(string)
+	dest, _ := a.asked()[0].body["destination_conf"].(string)
 	u, err := url.Parse(dest)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if auth := u.Query().Get("header_Authorization"); auth != "Bearer s3cret&x" || a.calls[0].body["dataset"] != "workers_trace_events" {
+	if auth := u.Query().Get("header_Authorization"); auth != "Bearer s3cret&x" || a.asked()[0].body["dataset"] != "workers_trace_events" {
 		t.Errorf("destination %q sends %q", dest, auth)
 	}
 	// Logpush sends a test before it takes the job.
@@ -129,27 +143,27 @@ func TestIngestScripts(t *testing.T) {
 		t.Errorf("the test of Logpush got %d", got)
 	}
 
-	if _, errs, code := a.script(t, "otlp.sh"); code != 0 || len(a.calls) != 2 {
-		t.Fatalf("exit code %d, %d calls: %s", code, len(a.calls), errs)
+	if _, errs, code := a.script(t, "otlp.sh"); code != 0 || len(a.asked()) != 2 {
+		t.Fatalf("exit code %d, %d calls: %s", code, len(a.asked()), errs)
 	}
 	for i, signal := range []string{"logs", "traces"} {
-		conf, _ := a.calls[i].body["configuration"].(map[string]any)
+		conf, _ := a.asked()[i].body["configuration"].(map[string]any)
 		headers, _ := conf["headers"].(map[string]any)
 		address, _ := conf["url"].(string)
 		auth, _ := headers["Authorization"].(string)
-		if a.calls[i].at != "POST /accounts/acc/workers/observability/destinations" || conf["logpushDataset"] != "opentelemetry-"+signal || auth != "Bearer s3cret&x" {
-			t.Errorf("%s: %v", signal, a.calls[i])
+		if a.asked()[i].at != "POST /accounts/acc/workers/observability/destinations" || conf["logpushDataset"] != "opentelemetry-"+signal || auth != "Bearer s3cret&x" {
+			t.Errorf("%s: %v", signal, a.asked()[i])
 		}
 		if got := ask(address, "Authorization", auth, ""); got != http.StatusOK { // the preflight
 			t.Errorf("the preflight of %s got %d", signal, got)
 		}
 	}
 
-	if _, errs, code := a.script(t, "issues-webhook.sh"); code != 0 || len(a.calls) != 1 || a.calls[0].at != "POST /accounts/acc/alerting/v3/destinations/webhooks" {
-		t.Fatalf("exit code %d, %v: %s", code, a.calls, errs)
+	if _, errs, code := a.script(t, "issues-webhook.sh"); code != 0 || len(a.asked()) != 1 || a.asked()[0].at != "POST /accounts/acc/alerting/v3/destinations/webhooks" {
+		t.Fatalf("exit code %d, %v: %s", code, a.asked(), errs)
 	}
-	address, _ := a.calls[0].body["url"].(string)
-	secret, _ := a.calls[0].body["secret"].(string)
+	address, _ := a.asked()[0].body["url"].(string)
+	secret, _ := a.asked()[0].body["secret"].(string)
 	hook := fmt.Sprintf(`{"name":"x","text":"Durable Object is overloaded. Too many requests queued.","data":{},"ts":%d,"alert_type":"workers_issue"}`, time.Now().Unix())
 	if got := ask(address, "cf-webhook-auth", secret, hook); got != http.StatusAccepted {
 		t.Errorf("the webhook got %d", got)
