@@ -94,6 +94,30 @@ func TestIndexSaysUnknown(t *testing.T) {
 			t.Errorf("its bindings did not help: %+v", s)
 		}
 	})
+	t.Run("too little known of what it binds", func(t *testing.T) {
+		f := newFleet()
+		f.run(1, 3, "ok")
+		f.work("elsewhere", 99, time.Second, time.Second, 1, "ok")
+		from := caller
+		from.Script = "gateway"
+		if s := f.Suspect(from); s.Coverage.OK || len(s.Candidates) != 0 {
+			t.Errorf("offers objects that it may not call: %+v", s)
+		}
+		f.Bind("gateway", []triggers.Namespace{{Script: "rooms", Entrypoint: "Room"}})
+		s := f.Suspect(from)
+		if s.Named || s.Coverage.OK || s.Probability != 0 || len(s.Candidates) != 5 || s.Candidates[0].Target.ObjectID != object(3) {
+			t.Fatalf("want five to choose from and the hottest first: %+v", s)
+		}
+		for _, c := range s.Candidates {
+			if c.Target.Script != "rooms" || c.Probability != 0 {
+				t.Errorf("offers %+v", c)
+			}
+		}
+		f.at = f.at.Add(11 * time.Minute)
+		if s := f.Suspect(from); len(s.Candidates) != 0 {
+			t.Errorf("offers objects that were not seen for 11 minutes: %+v", s)
+		}
+	})
 	t.Run("the lines stopped", func(t *testing.T) {
 		f := newFleet()
 		f.run(60, 3, "ok")

@@ -14,9 +14,10 @@ func (b *batch) begin(g *group, d Decision) {
 			return
 		}
 		g.id, g.act = got.IncidentID, got.Action
-		if got.Action == ActionIgnore {
-			g.first.Reason, g.first.Sentence = got.Reason, got.Sentence
-		}
+		// The sink may know better: of a silence, or of what a caller can reach.
+		g.first = got
+		g.first.Action, g.first.Event = d.Action, d.Event
+		g.note.Target, g.note.Attribution = got.Target, got.Attribution
 	})
 }
 

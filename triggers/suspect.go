@@ -28,6 +28,7 @@ const (
 	watched    = 32                     // objects on it
 	enough     = 20.0                   // healthy invocations that make coverage, long window
 	settled    = 5 * time.Second        // the least time that a namespace must be known
+	offeredFor = 10 * time.Minute       // an object that was seen within is offered without coverage
 )
 
 // Bind tells which namespaces a script's bindings lead to, as the account's
@@ -56,6 +57,7 @@ func (ix *Index) Suspect(caller Event) Suspicion {
 		own = own || s.Script == caller.Script
 	}
 	total := odds(unseenAt)
+	var offered []Candidate
 	for _, s := range ix.spaces {
 		related := slices.Contains(bound, s.Namespace) || !known && s.Script == caller.Script
 		prior := 1.0
@@ -71,6 +73,9 @@ func (ix *Index) Suspect(caller Event) Suspicion {
 			prior = unrelated
 		}
 		if !ix.cover(s, related || !own, now, &out.Coverage) {
+			if slices.Contains(bound, s.Namespace) {
+				offered = append(offered, offer(s.hot(now), &caller, now)...)
+			}
 			continue
 		}
 		for _, l := range s.hot(now) {
@@ -89,11 +94,10 @@ func (ix *Index) Suspect(caller Event) Suspicion {
 		}
 	}
 	if !out.Coverage.OK {
-		return Suspicion{Coverage: out.Coverage}
+		byWeight(offered)
+		return Suspicion{Coverage: out.Coverage, Candidates: offered[:min(candidates, len(offered))]}
 	}
-	slices.SortFunc(out.Candidates, func(a, b Candidate) int {
-		return cmp.Or(cmp.Compare(b.Probability, a.Probability), cmp.Compare(b.Load.Pressure, a.Load.Pressure), strings.Compare(a.Target.ObjectID, b.Target.ObjectID))
-	})
+	byWeight(out.Candidates)
 	for i := range out.Candidates {
 		out.Candidates[i].Probability /= total
 	}
@@ -106,6 +110,24 @@ func (ix *Index) Suspect(caller Event) Suspicion {
 		}
 	}
 	return out
+}
+
+// offer makes candidates of objects about which too little is known for a
+// judgement: a person may choose among those that the caller is known to reach.
+func offer(loads []Load, caller *Event, now time.Time) []Candidate {
+	var out []Candidate
+	for _, l := range loads {
+		if now.Sub(l.LastSeen) < offeredFor && l.Target.ObjectID != caller.ObjectID {
+			out = append(out, Candidate{Target: l.Target, Load: l})
+		}
+	}
+	return out
+}
+
+func byWeight(c []Candidate) {
+	slices.SortFunc(c, func(a, b Candidate) int {
+		return cmp.Or(cmp.Compare(b.Probability, a.Probability), cmp.Compare(b.Load.Pressure, a.Load.Pressure), strings.Compare(a.Target.ObjectID, b.Target.ObjectID))
+	})
 }
 
 // odds are an object's odds of being the overloaded one, against one that is

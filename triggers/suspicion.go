@@ -51,7 +51,7 @@ func (s Suspicion) sentence() string {
 	switch {
 	case s.Named:
 		return fmt.Sprintf("the hot-object index names object %s… of class %s with %.0f %% probability: %s",
-			short(s.Target.ObjectID), orNone(s.Target.Entrypoint), s.Probability*100, s.Candidates[0].Load)
+			short(s.Target.ObjectID), orNone(s.Target.Entrypoint), min(s.Probability*100, 99), s.Candidates[0].Load)
 	case s.Coverage.Why != "":
 		return "the hot-object index cannot say: " + s.Coverage.Why
 	case len(s.Candidates) > 0 && s.Candidates[0].Probability < 0.01:

@@ -61,6 +61,7 @@ type App struct {
 	pauses   *bot.Switch
 	runner   *capture.Runner
 	trigger  *trigger
+	polling  *polling // nil: Workers Logs are not polled
 	slack    *slackSide
 	person   *person
 	layers   layers
@@ -134,7 +135,7 @@ func jetOptions(c *conf.Config, log zerolog.Logger) jet.Options {
 	o := jet.Options{
 		URL: n.URL.Reveal(), Context: n.Context, Creds: n.Creds, NKey: n.NKey, Token: n.Token.Reveal(),
 		CA: n.TLSCA, Cert: n.TLSCert, Key: n.TLSKey, Listen: n.Listen, StoreDir: n.StoreDir,
-		Stream: n.Stream, Subjects: n.Subjects, Replicas: n.Replicas, MaxAge: time.Duration(n.MaxAge), Logger: log,
+		Stream: n.Stream, Subjects: n.Subjects, Replicas: n.Replicas, MaxBytes: int64(n.MaxBytes), MaxAge: time.Duration(n.MaxAge), Logger: log,
 	}
 	if o.URL != "" || o.Context != "" {
 		o.Listen = ""

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/snapflame/snapflame/bot"
@@ -21,6 +22,7 @@ const keptDecisions = 2000
 // trigger is the listener with its index and memory, and answers from them.
 type trigger struct {
 	listener *triggers.Listener
+	rules    atomic.Pointer[triggers.Rules]
 	index    *triggers.Index
 	recent   *triggers.Recent
 	window   time.Duration
@@ -43,7 +45,12 @@ func (a *App) wireTriggers(context.Context) error {
 	}
 	t := &trigger{index: triggers.NewIndex(time.Now), recent: triggers.NewRecent(keptDecisions), reader: a.reader}
 	t.window = t.index.Window()
-	t.listener, err = triggers.NewListener(a.jet.Source(), a.desk, a.jet.Dead(), triggers.Options{
+	t.rules.Store(rules)
+	sink := &boundSink{
+		next: a.desk, index: t.index, bindings: a.cf.Bindings, rules: t.rules.Load, silences: a.silences.Active, now: time.Now,
+		trouble: func(err error) { a.log.Warn().Err(err).Msg("what a caller binds is not known") },
+	}
+	t.listener, err = triggers.NewListener(a.jet.Source(), sink, a.jet.Dead(), triggers.Options{
 		Rules: rules, Index: t.index, Recent: t.recent, Silences: a.silences.Active,
 		Observe: func(cl triggers.Class, act triggers.Action, n int64) {
 			a.metrics.events.WithLabelValues(classLabel(cl), string(act)).Add(float64(n))
@@ -60,7 +67,13 @@ func (a *App) wireTriggers(context.Context) error {
 	a.trigger = t
 	a.layers.add(0, "triggers", a.keyed(t.listener.Run))
 	a.layers.add(2, "bindings", a.bindings)
-	return nil
+	return a.wirePoll()
+}
+
+// setRules replaces the rules from the next batch on.
+func (t *trigger) setRules(r *triggers.Rules) {
+	t.rules.Store(r)
+	t.listener.SetRules(r)
 }
 
 // compile turns configured rules into the ones that decide. The configuration

@@ -84,7 +84,7 @@ func (a *App) Reload() error {
 		return err
 	}
 	a.apply(merged)
-	a.trigger.listener.SetRules(rules)
+	a.trigger.setRules(rules)
 	if len(restart) > 0 {
 		a.log.Warn().Strs("keys", restart).Msg("these keys need a restart to take effect")
 	}

@@ -101,6 +101,9 @@ func (a *App) ready(w http.ResponseWriter, r *http.Request) {
 	}
 	fmt.Fprintln(w, "slack: "+a.slack.health())
 	fmt.Fprintln(w, "cloudflare: "+a.person.health())
+	if a.polling != nil {
+		fmt.Fprintln(w, "polling: "+a.polling.health())
+	}
 }
 
 // audit notes who read or started what, by where the request came from.
