@@ -84,7 +84,7 @@ func (w Writer) Failure(c Case, v CaptureView) Card {
 		Text: fmt.Sprintf("No %s profile of %s: %s. %s", typeWords(r.Type), targetWords(c.Target, c.Script), words.Title, words.Do),
 	}
 	if r.Failure != nil {
-		card.Quote = r.Failure.Message
+		card.Quote = quoted(r.Failure)
 		if r.Failure.RetryAfter > 0 {
 			card.Sections[1].Text += " Cloudflare asks to wait " + span(r.Failure.RetryAfter) + "."
 		}
@@ -107,6 +107,20 @@ func (w Writer) Failure(c Case, v CaptureView) Card {
 	return card
 }
 
+// quoted is what Cloudflare said. Other messages are our own, and stand in the
+// explanation where they say something.
+func quoted(f *capture.Failure) string {
+	switch f.Kind {
+	case capture.FailEmpty, capture.FailNotProfile, capture.FailTruncated, capture.FailTooLarge, capture.FailTimeout, capture.FailUnreachable,
+		capture.FailNoNamespace, capture.FailNoDeployment, capture.FailLostAnswer, capture.FailBudget:
+		return ""
+	}
+	if f.Local || f.Unsent {
+		return ""
+	}
+	return f.Message
+}
+
 // followed is the capture that was planned because the one of the id ended.
 func (c Case) followed(id string) (CaptureView, bool) {
 	if i := c.view(id); i >= 0 && i+1 < len(c.Captures) && c.Captures[i+1].Record.Cause == capture.CauseFollowUp {
@@ -127,22 +141,10 @@ func failureFields(r capture.Record) []Field {
 		}
 		f = append(f, Field{Label: "Answer", Value: strings.Join(parts, ", ")})
 	}
-	f = append(f, Field{Label: "Asked", Value: times(r.Attempts)})
 	if v := versionWords(r); v != "" {
 		f = append(f, Field{Label: "Version", Value: v, Code: true})
 	}
 	return f
-}
-
-func times(n int) string {
-	switch n {
-	case 0:
-		return "never: it did not come to that"
-	case 1:
-		return "once"
-	default:
-		return fmt.Sprintf("%d times", n)
-	}
 }
 
 // notesSection is what a reader must know about how a capture came about.

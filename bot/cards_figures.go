@@ -18,14 +18,14 @@ func topHeadline(r *report.Report) string {
 		return "Nothing was sampled in the window."
 	}
 	f := r.Functions[0]
-	return fmt.Sprintf("%s has %s of busy %s", clip(orText(f.Name, "(anonymous)"), 80), percent(f.SelfShare), busyWords(r))
+	return fmt.Sprintf("%s itself has %s of %s", clip(orText(f.Name, "(anonymous)"), 80), percent(f.SelfShare), busyWords(r))
 }
 
 func busyWords(r *report.Report) string {
 	if r.Type == report.Heap {
-		return "allocations"
+		return "the allocated bytes"
 	}
-	return "CPU"
+	return "busy CPU"
 }
 
 // figureFields are what stands beside every figure.
@@ -81,7 +81,7 @@ func peekCard(rec capture.Record, r *report.Report, function string) (Card, erro
 	card := Card{
 		Title:   clip(name, 100) + " in " + rec.ID,
 		Icon:    "mag",
-		Verdict: fmt.Sprintf("%s: self %s, total %s of busy %s", clip(name, 100), percent(p.Self), percent(p.Total), busyWords(r)),
+		Verdict: fmt.Sprintf("%s: self %s, total %s of %s", clip(name, 100), percent(p.Self), percent(p.Total), busyWords(r)),
 		Fields:  figureFields(rec, r),
 		Sections: []Section{
 			{Heading: "Called by", Lines: edgeLines(p.Callers, "the runtime"), Code: true},

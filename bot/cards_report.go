@@ -39,7 +39,11 @@ func (w Writer) Report(c Case, v CaptureView) Card {
 	card.Sections = append(card.Sections, notesSection(r)...)
 	card.Context = []string{captureContext(r)}
 	if card.Table != nil {
-		card.Context = append(card.Context, "Self: in the function itself. Total: with what it calls. Lines say where a function is defined.")
+		legend := "Self: in the function itself. Total: with what it calls. Lines say where a function is defined."
+		if r.Type == capture.Heap {
+			legend += " The sentence on top counts what built-ins allocate to the function that calls them; Self does not."
+		}
+		card.Context = append(card.Context, legend)
 	}
 	card.Buttons = w.reportButtons(c, r, s)
 	card.Text = fmt.Sprintf("%s: %s [%s]", card.Title, card.Verdict, s.basis())
@@ -78,7 +82,7 @@ func reportIcon(r capture.Record, s Summary) string {
 func headline(s Summary) string {
 	switch s.Verdict {
 	case verdictWeak:
-		return "Weak evidence, a hint only: " + s.Headline
+		return "Weak evidence, a hint only: " + strings.TrimPrefix(s.Headline, "Weak profile: ")
 	case verdictEmpty:
 		return orText(s.Headline, "Nothing ran while the profile was taken.")
 	default:
@@ -98,23 +102,22 @@ func (w Writer) reportFields(c Case, r capture.Record, s Summary) []Field {
 	f := []Field{
 		{Label: "Window", Value: s.Window},
 		{Label: "Confidence", Value: confidenceWords(r.Type, s)},
-		{Label: "Samples", Value: number(s.Samples)},
 	}
 	if r.Type == capture.Heap {
 		if s.Bytes > 0 {
 			f = append(f, Field{Label: "Allocated in the window", Value: size(s.Bytes)})
 		}
 	} else if s.Busy > 0 {
-		f = append(f, Field{Label: "Busy CPU", Value: span(s.Busy)}, Field{Label: "Waiting, removed", Value: span(s.Removed)})
+		f = append(f, Field{Label: "Busy CPU", Value: span(s.Busy)})
 	}
-	isolates := "1 isolate: an anecdote where many run"
+	isolates := "one; others of this Worker may look different"
 	if s.Captures > 1 {
 		isolates = fmt.Sprintf("%d captures, each of one isolate", s.Captures)
 		if s.Spread != "" {
 			isolates += "; spread " + s.Spread
 		}
 	} else if r.Target.Kind == capture.DurableObject {
-		isolates = "1 isolate: the object's, which can hold others of its class"
+		isolates = "the object's own, which can hold other objects of its class"
 	}
 	f = append(f, Field{Label: "Isolates", Value: isolates})
 	if v := versionWords(r); v != "" {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/snapflame/snapflame/capture"
 	"github.com/snapflame/snapflame/triggers"
 )
 
@@ -24,9 +25,7 @@ func (w Writer) Root(c Case, now time.Time) Card {
 	if c.Class != ClassRequested {
 		card.Mention = c.Mention
 	}
-	if v, ok := c.told(); ok && v.Summary != nil {
-		card.Verdict = headline(*v.Summary) + " [" + v.Summary.basis() + "]"
-	}
+	card.Verdict = strings.Join(c.found(), " · ")
 	card.Fields = w.rootFields(c)
 	if words := attributionWords(c); words != "" {
 		card.Sections = append(card.Sections, Section{Heading: "How the target is known", Text: words})
@@ -50,6 +49,9 @@ func (w Writer) Root(c Case, now time.Time) Card {
 
 func rootContext(c Case) string {
 	parts := []string{"incident " + c.ID}
+	if c.Rule != string(c.Class) && c.Class != ClassRequested {
+		parts = append(parts, "class "+string(c.Class))
+	}
 	if c.Rule != "" {
 		parts = append(parts, "rule "+c.Rule)
 	}
@@ -67,8 +69,8 @@ func rootText(c Case, next string) string {
 	if c.Count > 0 {
 		text += fmt.Sprintf(" %s since %s UTC.", events(c.Count), clock(c.OpenedAt))
 	}
-	if v, ok := c.told(); ok && v.Summary != nil {
-		text += " " + headline(*v.Summary) + " [" + v.Summary.basis() + "]."
+	for _, found := range c.found() {
+		text += " " + found + "."
 	}
 	return text + " " + next
 }
@@ -108,6 +110,26 @@ func (c Case) told() (CaptureView, bool) {
 		}
 	}
 	return found, ok
+}
+
+// found is what the newest profile says, with its window and confidence. Where
+// the newest is of the other type, the newest CPU profile is named before: that
+// nearly all time goes into garbage collection is half of what its heap says.
+func (c Case) found() []string {
+	v, ok := c.told()
+	if !ok || v.Summary == nil {
+		return nil
+	}
+	var found []string
+	if v.Record.Type == capture.Heap {
+		for _, earlier := range slices.Backward(c.Captures) {
+			if s := earlier.Summary; s != nil && earlier.Record.Type == capture.CPU && s.Verdict != verdictEmpty && s.Verdict != verdictUnread {
+				found = append(found, headline(*s)+" ["+s.basis()+"]")
+				break
+			}
+		}
+	}
+	return append(found, headline(*v.Summary)+" ["+v.Summary.basis()+"]")
 }
 
 func (w Writer) rootFields(c Case) []Field {
@@ -231,7 +253,7 @@ func (w Writer) nextWords(c Case, now time.Time) string {
 	}
 	switch {
 	case c.Class == triggers.ClassAccountOverloaded:
-		return "No capture: the whole account is told to back off, so no single object is to blame. Look for the busiest objects." + closes
+		return "No capture: the whole account is told to back off, so no single object is to blame. The busiest ones: " + w.command() + " objects <worker>." + closes
 	case len(c.Candidates) > 0:
 		return "No capture yet: no evidence names the object. These are the busiest it could be; a click captures the one you pick." + closes
 	default:

@@ -256,3 +256,19 @@ func TestFiguresHaveTheirWindow(t *testing.T) {
 		}
 	}
 }
+
+// The root names the class in the words of the API too, where no rule of that
+// name does.
+func TestRootNamesTheClass(t *testing.T) {
+	s := stormed()
+	for rule, want := range map[string]string{
+		"overloaded": "incident k7f3q9 · rule overloaded · ",
+		"big rooms":  "incident k7f3q9 · class overloaded · rule big rooms · ",
+		"":           "incident k7f3q9 · class overloaded · ",
+	} {
+		s.c.Rule = rule
+		if got := strings.Join((bot.Writer{}).Root(s.c, s.now).Context, " "); !strings.HasPrefix(got, want) {
+			t.Errorf("rule %q: got %q, want %q", rule, got, want)
+		}
+	}
+}

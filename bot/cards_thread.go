@@ -47,22 +47,41 @@ func (w Writer) Evidence(c Case) Card {
 	return card
 }
 
-// Closed is the one notice that an incident is over.
-func (w Writer) Closed(c Case) Card {
-	text := fmt.Sprintf("Over: no event for %s. %s from %s to %s UTC", span(c.Quiet), events(c.Count), clock(c.OpenedAt), clock(c.LastAt))
+// closedSpan is when the events came.
+func closedSpan(c Case) string {
+	if clock(c.OpenedAt) == clock(c.LastAt) {
+		return "at " + clock(c.OpenedAt) + " UTC"
+	}
+	return "from " + clock(c.OpenedAt) + " to " + clock(c.LastAt) + " UTC"
+}
+
+// captureCount says how many captures there were, and when none gave a profile.
+func captureCount(c Case) string {
+	text := "no capture"
 	switch n := len(c.Captures); n {
 	case 0:
-		text += ", no capture."
+		return text
 	case 1:
-		text += ", 1 capture."
+		text = "1 capture"
 	default:
-		text += fmt.Sprintf(", %d captures.", n)
+		text = fmt.Sprintf("%d captures", n)
 	}
+	if v, ok := c.told(); ok && v.Summary == nil {
+		text += ", none of them with a profile"
+		if len(c.Captures) == 1 {
+			text = "1 capture, which gave no profile"
+		}
+	}
+	return text
+}
+
+// Closed is the one notice that an incident is over.
+func (w Writer) Closed(c Case) Card {
+	text := fmt.Sprintf("Over: no event for %s. %s, %s, %s.", span(c.Quiet), events(c.Count), closedSpan(c), captureCount(c))
 	card := Card{Icon: "white_check_mark", Verdict: text}
-	if v, ok := c.told(); ok && v.Summary != nil {
-		finding := headline(*v.Summary) + " [" + v.Summary.basis() + "]"
-		card.Sections = []Section{{Heading: "What was found", Text: finding}}
-		text += " " + finding
+	if found := c.found(); len(found) > 0 {
+		card.Sections = []Section{{Heading: "What was found", Lines: found}}
+		text += " " + strings.Join(found, " · ")
 	}
 	card.Text = text
 	card.Buttons = link(nil, "Open incident", w.incidentURL(c.ID), false)

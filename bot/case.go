@@ -75,6 +75,9 @@ type Case struct { //nolint:recvcheck // what others call is pure; what builds t
 	RootDue  bool          `json:"root_due,omitempty"` // the root is behind the case
 	RootNext time.Time     `json:"root_next,omitzero"` // when a due root may be handed over
 
+	// EvidenceAt is when the evidence is owed at the latest; zero: it has been.
+	EvidenceAt time.Time `json:"evidence_at,omitzero"`
+
 	// ActiveAt is when, by our own clock, an event was last counted, a person
 	// acted or a capture ended. The quiet period runs from here: the times in
 	// events are their senders' and may lie years ahead.

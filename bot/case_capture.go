@@ -106,6 +106,7 @@ func (c *Case) ended(i int, plan Planner, p Policy, now time.Time) {
 			c.follow(i, f, now)
 		}
 	}
+	c.tellEvidence()
 	if !p.Off[notice] {
 		c.post(c.reportKey(c.head(v)))
 	}

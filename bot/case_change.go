@@ -184,6 +184,19 @@ func (c *Case) postRoot(now time.Time) {
 	c.RootAt, c.RootDue, c.RootNext = now, false, time.Time{}
 }
 
+// evidenceAfter is how long the evidence stays behind its root. Slack takes
+// about one message a second in a channel: when several incidents open at once,
+// the first word of each must not wait for the details of the others.
+const evidenceAfter = rootEvery
+
+// tellEvidence owes the evidence, once.
+func (c *Case) tellEvidence() {
+	if !c.EvidenceAt.IsZero() {
+		c.EvidenceAt = time.Time{}
+		c.post(c.ID + ".evidence")
+	}
+}
+
 func (c Case) rootKey() string                 { return c.ID + ".root" }
 func (c Case) reportKey(capture string) string { return c.ID + ".report." + capture }
 

@@ -98,7 +98,7 @@ func New(d triggers.Decision, o Opening, p Policy) Case {
 	c.post(c.rootKey())
 	c.RootAt = o.Now
 	if !p.Off[NoticeEvidence] {
-		c.post(c.ID + ".evidence")
+		c.EvidenceAt = o.Now.Add(evidenceAfter)
 	}
 	c.effect(Effect{Kind: EffectLast})
 	return c

@@ -39,7 +39,7 @@ func TestNewWantsTheCaptureFirst(t *testing.T) {
 	if job.ID != "inc1-1" || job.IncidentID != "inc1" || job.Target.ObjectID != objectID || job.Target.Class != "RoomObject" || job.Duration != 10*time.Second {
 		t.Errorf("job %+v", job)
 	}
-	if got, want := pendingPosts(c), []string{"inc1.root", "inc1.evidence"}; !reflect.DeepEqual(got, want) {
+	if got, want := pendingPosts(c), []string{"inc1.root"}; !reflect.DeepEqual(got, want) {
 		t.Errorf("posts %v, want %v", got, want)
 	}
 	if c.Count != 1 || c.Routes["POST /rooms/:id"] != 1 {

@@ -16,6 +16,9 @@ func (c Case) Due() time.Time {
 		return time.Time{}
 	}
 	due := c.closesAt()
+	if !c.EvidenceAt.IsZero() && c.EvidenceAt.Before(due) {
+		due = c.EvidenceAt
+	}
 	if c.RootDue && c.RootNext.Before(due) {
 		due = c.RootNext
 	}
@@ -40,18 +43,25 @@ func (c Case) closesAt() time.Time {
 	return at
 }
 
-// Tick does what time alone brings about: a root revision that was held back,
-// and the quiet close, once. changed is false when nothing was due.
+// Tick does what time alone brings about: the evidence, a root revision that was
+// held back, and the quiet close, once. changed is false when nothing was due.
 func (c Case) Tick(p Policy, now time.Time) (next Case, changed bool) {
 	if c.State == Closed {
 		return c, false
 	}
 	closing := !now.Before(c.closesAt())
 	revising := c.RootDue && !now.Before(c.RootNext)
-	if !closing && !revising {
+	telling := !c.EvidenceAt.IsZero() && !now.Before(c.EvidenceAt)
+	if !closing && !revising && !telling {
 		return c, false
 	}
 	c = c.clone()
+	if closing || telling {
+		c.tellEvidence()
+	}
+	if !closing && !revising {
+		return c, true
+	}
 	if closing {
 		c.State, c.ClosedAt = Closed, now
 		c.log(now, "quiet", "closed after "+span(c.Quiet)+" without an event")

@@ -161,8 +161,8 @@ func (e *UsageError) Error() string { return e.Why }
 
 // Missing says what a verb still lacks where it was said; nil when nothing.
 func (c Command) Missing() *UsageError {
-	lacks := func(what string) *UsageError {
-		return &UsageError{Read: c.String(), Why: "`" + string(c.Verb) + "` needs " + what + ".", Example: example(c.Verb), Topic: c.Verb}
+	lacks := func(what string, try ...Suggestion) *UsageError {
+		return &UsageError{Read: c.String(), Try: try, Why: "`" + string(c.Verb) + "` needs " + what + ".", Example: example(c.Verb), Topic: c.Verb}
 	}
 	switch c.Verb {
 	case VerbCPU, VerbHeap, VerbObjects, VerbSilence, VerbUnsilence:
@@ -171,14 +171,14 @@ func (c Command) Missing() *UsageError {
 		}
 	case VerbShow, VerbCompare, VerbTop, VerbDiff:
 		if len(c.Captures) == 0 {
-			return lacks("the id of a capture (see `list`)")
+			return lacks("the id of a capture (see `list`)", Suggestion{"List captures", string(VerbList)})
 		}
 	case VerbPeek:
 		if len(c.Captures) == 0 {
-			return lacks("the id of a capture (see `list`) and the name of a function")
+			return lacks("the id of a capture (see `list`) and the name of a function", Suggestion{"List captures", string(VerbList)})
 		}
 		if c.Function == "" {
-			return lacks("the name of a function (see `top " + c.Captures[0] + "`)")
+			return lacks("the name of a function (see `top "+c.Captures[0]+"`)", Suggestion{"Top functions", string(VerbTop) + " " + c.Captures[0]})
 		}
 	case VerbWhy:
 		if c.Incident == "" {

@@ -134,6 +134,10 @@ func (m *Commander) run(ctx context.Context, r Request, cmd Command) (Reply, err
 	case VerbCPU, VerbHeap:
 		return m.capture(ctx, r, cmd)
 	case VerbObjects:
+		cmd, err := m.workerOfThread(ctx, r, cmd)
+		if err != nil {
+			return Reply{}, err
+		}
 		return m.objects(ctx, cmd)
 	case VerbList:
 		return m.list(ctx, cmd)
@@ -146,6 +150,10 @@ func (m *Commander) run(ctx context.Context, r Request, cmd Command) (Reply, err
 	case VerbWhy:
 		return m.why(ctx, r, cmd)
 	case VerbSilence, VerbUnsilence:
+		cmd, err := m.workerOfThread(ctx, r, cmd)
+		if err != nil {
+			return Reply{}, err
+		}
 		return m.quiet(ctx, r, cmd)
 	case VerbPause, VerbResume:
 		return m.pause(ctx, r, cmd)
@@ -179,6 +187,10 @@ func (m *Commander) inThread(ctx context.Context, r Request, cmd Command) (Comma
 	if id == "" || err != nil {
 		return cmd, err
 	}
+	base := ""
+	if cmd.Verb == VerbCompare && len(cmd.Captures) == 1 && cmd.Captures[0] == Baseline {
+		base, cmd.Captures = Baseline, nil // "compare baseline"
+	}
 	if len(cmd.Captures) > 0 {
 		_, _, err := m.shelf.Record(ctx, cmd.Captures[0])
 		if err == nil || !errors.Is(err, capture.ErrNotFound) {
@@ -195,8 +207,34 @@ func (m *Commander) inThread(ctx context.Context, r Request, cmd Command) (Comma
 	}
 	for _, v := range slices.Backward(c.Captures) {
 		if v.Record.State == capture.Stored {
-			cmd.Captures = []string{v.Record.ID}
+			cmd.Captures = nonEmpty(v.Record.ID, base)
 			break
+		}
+	}
+	return cmd, nil
+}
+
+// workerOfThread completes words that leave the Worker out, in the thread of an
+// incident. A word there that reads as a length is one: "silence 4h".
+func (m *Commander) workerOfThread(ctx context.Context, r Request, cmd Command) (Command, error) {
+	d, isLength := duration(cmd.Worker)
+	bare := cmd.Worker == "" || isLength && cmd.Duration == 0 && cmd.Class == "" && cmd.Verb == VerbSilence
+	if !bare {
+		return cmd, nil
+	}
+	id, err := m.thread(ctx, r)
+	if id == "" || err != nil {
+		return cmd, err
+	}
+	c, err := m.shelf.Case(ctx, id)
+	if err != nil {
+		return cmd, fmt.Errorf("read incident %s: %w", id, err)
+	}
+	if worker := orText(c.Target.Script, c.Script); worker != "" {
+		// Known by its own events: a name that nobody typed is not spelt wrong.
+		cmd.Worker, cmd.Anyway = worker, true
+		if isLength {
+			cmd.Duration = d
 		}
 	}
 	return cmd, nil
@@ -260,6 +298,8 @@ func (m *Commander) mistake(e *UsageError) Reply {
 	if e.Topic != "" && e.Topic != VerbHelp {
 		topic += " " + string(e.Topic)
 	}
-	card.Buttons = append(card.Buttons, Button{Action: "pf.run", Label: "Help", Value: topic})
+	if !slices.ContainsFunc(e.Try, func(s Suggestion) bool { return s.Command == topic }) {
+		card.Buttons = append(card.Buttons, Button{Action: "pf.run", Label: "Help", Value: topic})
+	}
 	return Reply{Card: &card}
 }

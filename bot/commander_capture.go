@@ -25,6 +25,19 @@ func (m *Commander) capture(ctx context.Context, r Request, cmd Command) (Reply,
 	if err != nil {
 		return Reply{}, err
 	}
+	if _, isLength := duration(cmd.Worker); isLength && incident != "" && cmd.Duration == 0 && cmd.Class == "" && cmd.Object == "" {
+		// "heap 5s" in the thread of an incident: its target, that long.
+		cmd, usage := ParseCommand(string(cmd.Verb) + " it " + cmd.Worker)
+		if usage != nil {
+			usage.Read = strings.Replace(usage.Read, " it ", " ", 1)
+			for i, s := range usage.Try {
+				usage.Try[i].Command = strings.Replace(s.Command, " it ", " ", 1)
+			}
+			return Reply{}, usage
+		}
+		cmd.Worker = ""
+		return m.again(ctx, r, cmd, incident)
+	}
 	if cmd.Worker == "" && incident != "" {
 		return m.again(ctx, r, cmd, incident)
 	}
@@ -165,6 +178,9 @@ func (m *Commander) known(ctx context.Context, cmd Command) error {
 	names, complete, err := m.o.Workers.Workers(ctx, "", maxKnown)
 	if err != nil || len(names) == 0 || slices.Contains(names, name) {
 		return nil // a list that cannot be had must not stop a capture
+	}
+	if found, _, err := m.o.Workers.Workers(ctx, name, maxKnown); err != nil || slices.Contains(found, name) {
+		return nil // made since the list was read, or beyond its bound
 	}
 	near := Nearest(name, names, 3)
 	if len(near) == 0 && !complete {

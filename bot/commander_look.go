@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/snapflame/snapflame/capture"
 	"github.com/snapflame/snapflame/report"
@@ -85,7 +86,7 @@ func (m *Commander) objects(ctx context.Context, cmd Command) (Reply, error) {
 			Header: []string{"Object", "Requests", "Errors", "CPU ms", "Queued ms", "Last error (UTC)"},
 			Right:  []bool{false, true, true, true, true, false},
 		},
-		Context: []string{"Over " + orText(list.Window, "the last minutes") + ", known since " + stamp(list.Since) + ". Queued: wall time beyond CPU."},
+		Context: []string{"Over " + windowOf(list) + ", known since " + stamp(list.Since) + ". Queued: wall time beyond CPU."},
 		Text:    fmt.Sprintf("%s: %d, the first is %s.", title, len(list.Objects), strings.TrimSpace(list.Objects[0].Entrypoint+" "+short(list.Objects[0].ObjectID))),
 	}
 	for _, o := range list.Objects {
@@ -98,6 +99,14 @@ func (m *Commander) objects(ctx context.Context, cmd Command) (Reply, error) {
 		}
 	}
 	return Reply{Card: &card}, nil
+}
+
+// windowOf is the window of the index as people say it.
+func windowOf(list ObjectList) string {
+	if d, err := time.ParseDuration(list.Window); err == nil {
+		return "the last " + span(d)
+	}
+	return orText(list.Window, "the last minutes")
 }
 
 func lastError(o ObjectRow) string {
@@ -132,11 +141,23 @@ func (m *Commander) look(ctx context.Context, cmd Command) (Reply, error) {
 			base = cmd.Captures[1]
 		}
 	}
+	if base == rec.ID {
+		return Reply{}, &UsageError{
+			Read: cmd.String(), Topic: cmd.Verb, Example: string(cmd.Verb) + " " + rec.ID + " " + Baseline, Why: "That is the same capture twice.",
+			Try: []Suggestion{{Label: "Compare with the quiet time", Command: string(cmd.Verb) + " " + rec.ID + " " + Baseline}},
+		}
+	}
 	if m.o.Figures == nil {
 		return Reply{}, &Refusal{Reason: RefusedUnknown, Sentence: "Profiles cannot be read in this process."}
 	}
 	rep, err := m.o.Figures.Report(ctx, rec.ID, base)
 	switch {
+	case errors.Is(err, report.ErrDifferentUse):
+		return Reply{}, &UsageError{
+			Read: cmd.String(), Topic: cmd.Verb, Example: string(cmd.Verb) + " " + rec.ID + " " + Baseline,
+			Why: "One of the two is a CPU capture and the other a heap capture. They measure different things: compare CPU with CPU, heap with heap.",
+			Try: []Suggestion{{Label: "List captures", Command: string(VerbList)}},
+		}
 	case errors.Is(err, capture.ErrNotFound) && base != "" && base != Baseline:
 		return Reply{}, m.noCapture(ctx, cmd, 1)
 	case errors.Is(err, capture.ErrNotFound):

@@ -169,6 +169,9 @@ func (m *Commander) state(ctx context.Context) (cards []Card, text string, err e
 			mark = "NOT OK"
 			words = append(words, c.Name+": "+c.Text)
 		}
+		if c.OK && c.Text == mark {
+			c.Text = ""
+		}
 		health.Lines = append(health.Lines, c.Name+": "+mark+suffixed(", ", c.Text))
 	}
 	if len(health.Lines) == 0 {

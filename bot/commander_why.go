@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -66,7 +67,7 @@ func incidentOf(capture string) string {
 }
 
 func decisionsCard(worker string, rows []DecisionRow) *Card {
-	card := &Card{Title: "Decisions about " + worker, Icon: "scales", Text: fmt.Sprintf("The last %d decisions about %s.", len(rows), worker)}
+	card := &Card{Title: "Decisions about " + worker, Icon: "scales", Text: "The last decisions about " + worker + ": " + strconv.Itoa(len(rows)) + "."}
 	s := Section{Heading: "Newest first, times are UTC"}
 	for _, d := range rows {
 		line := d.At.UTC().Format(time.TimeOnly) + " " + string(d.Decision) + ": " + d.Reason

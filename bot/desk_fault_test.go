@@ -178,11 +178,11 @@ func TestStatelessSeriesIsOneReport(t *testing.T) {
 // A severe overload gets one short capture and nothing after it.
 func TestSevereOverloadIsCapturedOnce(t *testing.T) {
 	d := overload(start, objectID)
-	d.Subclass = triggers.SubclassTooManyInWindow
+	d.Subclass, d.Duration = triggers.SubclassTooManyInWindow, 3*time.Second
 	c := bot.New(d, bot.Opening{ID: "inc1", Now: start}, bot.Policy{})
 	job := *c.Pending[0].Job
-	if job.Duration > 5*time.Second {
-		t.Errorf("%v long", job.Duration)
+	if job.Duration != 3*time.Second || !strings.Contains(job.Note, "short") {
+		t.Errorf("%v long (%s), want 3 s", job.Duration, job.Note)
 	}
 	c, _ = c.CaptureChanged(capture.Record{Job: job, State: capture.Stored}, &bot.Analysed{Summary: bot.Summary{Verdict: "weak", GCShare: 0.95}},
 		bot.FollowUps(time.Minute), bot.Policy{}, start)

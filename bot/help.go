@@ -69,12 +69,15 @@ func (m *Commander) help(cmd Command) Reply {
 		Title: "Profiles of Workers, from here", Icon: "books",
 		Verdict:  "In a thread, mention me with the same words; in the thread of an incident, its names can be left out.",
 		Sections: []Section{{Text: strings.Join(lines, "\n"), Code: true}},
-		Context:  []string{"A capture is one isolate for a few seconds: an anecdote where many run. Figures always say their window."},
+		Context:  []string{"A capture sees one isolate for a few seconds; others may look different. Figures always say their window."},
 		Text:     name + " " + verbList(),
 	}
 	if topic != "" {
 		card.Verdict = fmt.Sprintf("There is no word `%s`. These are all:", clip(string(topic), 40))
 		for _, near := range Nearest(string(topic), strings.Split(verbList(), " | "), 3) {
+			if near == string(VerbHelp) {
+				continue // this is it
+			}
 			card.Buttons = append(card.Buttons, Button{Action: "pf.run", Label: "help " + near, Value: "help " + near})
 		}
 	}

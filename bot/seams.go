@@ -82,7 +82,8 @@ type Figures interface {
 }
 
 // Workers knows the names of Workers, the recently active first. complete is
-// true when these are all that match in the account.
+// true when these are all that match in the account. A query that nothing known
+// matches is asked of the account again: Workers are made while people work.
 type Workers interface {
 	Workers(ctx context.Context, query string, limit int) (names []string, complete bool, err error)
 }

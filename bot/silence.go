@@ -17,8 +17,12 @@ import (
 
 // silenceWords says until when and by whom something is silenced.
 func silenceWords(s triggers.Silence, now time.Time) string {
+	who := s.Script
+	if who == "*" {
+		who = "Every Worker"
+	}
 	return fmt.Sprintf("%s is silenced until %s (%s more), by %s.",
-		s.Script, stamp(s.Until), span(max(0, s.Until.Sub(now)).Round(time.Minute)), orText(s.By, "somebody"))
+		who, stamp(s.Until), span(max(0, s.Until.Sub(now)).Round(time.Minute)), orText(s.By, "somebody"))
 }
 
 const silencePrefix = "silence."

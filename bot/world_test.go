@@ -30,6 +30,7 @@ type world struct {
 	objects []bot.ObjectRow
 	reports map[string]*report.Report
 	rows    []bot.DecisionRow
+	fail    error // of Report
 }
 
 func newWorld(t *testing.T) *world {
@@ -100,6 +101,9 @@ func (w *world) Record(_ context.Context, id string) (capture.Record, uint64, er
 }
 
 func (w *world) Report(_ context.Context, id, base string) (*report.Report, error) {
+	if w.fail != nil {
+		return nil, w.fail
+	}
 	r, ok := w.reports[id+"|"+base]
 	if !ok {
 		return nil, capture.ErrNotFound

@@ -100,7 +100,7 @@ func findShared(r *Report, _ *sums) []Finding {
 		what = "other objects of " + c
 	}
 	return one(FindIsolateShared,
-		"A capture of a Durable Object is one of its isolate: it may hold "+what+" and, when the class stands in the same script, the stateless code too.",
+		"A capture of a Durable Object shows its whole isolate: that may hold "+what+" and, when the class stands in the same script, the stateless code too.",
 		"Read the shares as the isolate's; the object's own part is what lies under its methods.")
 }
 

@@ -40,8 +40,8 @@ func findWaiting(r *Report, s *sums) []Finding {
 		return nil
 	}
 	return one(FindMostlyWaiting,
-		fmt.Sprintf("It ran for about %s of the %s (%d busy samples) and waited for the rest: for storage, for other services, or for requests. All shares are of the time it ran.", percent(l), seconds(r.DurationNS), s.count),
-		"If it was slow meanwhile, CPU is not the cause: look at what it awaits (storage, fetch, RPC), in traces.")
+		fmt.Sprintf("It ran for about %s of the %s (%d busy samples) and waited for the rest: for storage, for other services, for requests, or for its turn on a busy machine. All shares are of the time it ran.", percent(l), seconds(r.DurationNS), s.count),
+		"If it was slow meanwhile, its own CPU is at most part of the cause: look also at what it awaits (storage, fetch, RPC), in traces.")
 }
 
 // onceOnly names work that belongs at start-up and not into a request.
@@ -74,7 +74,7 @@ func findRepeated(r *Report, s *sums) []Finding {
 		}
 		out = append(out, Finding{
 			ID:   FindRepeated,
-			Text: fmt.Sprintf("%s takes %s of busy CPU, in or called by it, and ran in %d of %d quarter seconds%s: it is done over and over, not once.", named(f), percent(s.share(s.total[k])), in, of, under),
+			Text: fmt.Sprintf("%s takes %s of busy CPU with all that it calls, and ran in %d of %d quarter seconds%s: it is done over and over, not once.", named(f), percent(s.share(s.total[k])), in, of, under),
 			Next: "Do it once per isolate or object (in the constructor, under blockConcurrencyWhile, or behind a version check) and keep the result.",
 		})
 	}

@@ -13,13 +13,14 @@ func findAllocation(r *Report, _ *sums) []Finding {
 		"They say who feeds the garbage collector. For a leak, look for what grows: caches without bound, listeners, arrays in module scope or in the object.")
 }
 
+// size writes bytes in decimal units, as the pictures do.
 func size(n int64) string {
 	switch {
-	case n >= 10<<30:
-		return fmt.Sprintf("%.0f GiB", float64(n)/(1<<30))
-	case n >= 10<<20:
-		return fmt.Sprintf("%.0f MiB", float64(n)/(1<<20))
+	case n >= 1e9:
+		return fmt.Sprintf("%.2f GB", float64(n)/1e9)
+	case n >= 1e6:
+		return fmt.Sprintf("%.1f MB", float64(n)/1e6)
 	default:
-		return fmt.Sprintf("%.1f kiB", float64(n)/(1<<10))
+		return fmt.Sprintf("%.1f kB", float64(n)/1e3)
 	}
 }

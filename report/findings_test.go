@@ -39,7 +39,7 @@ func TestFindings(t *testing.T) {
 		{id: report.FindMinified, has: "minified.cpu.pb.gz", says: []string{"18 of 24", "b, U, P, R"}, lacks: "typescript.cpu.pb.gz"},
 		{id: report.FindEmptyHeap, has: "heap-empty.pb.gz", says: []string{"512 kB"}, lacks: "heap-do.pb.gz"},
 		{id: report.FindEmptyHeap, has: "heap-empty.pb.gz", meta: report.Meta{Stateless: true}, says: []string{"one isolate of many"}, lacks: "idle.cpu.pb.gz"},
-		{id: report.FindAllocation, has: "heap-metrics.pb.gz", says: []string{"2283 MiB"}, lacks: "do-meter.cpu.pb.gz"},
+		{id: report.FindAllocation, has: "heap-metrics.pb.gz", says: []string{"2.39 GB"}, lacks: "do-meter.cpu.pb.gz"},
 		{id: report.FindIsolateShared, has: "do-meter.cpu.pb.gz", meta: object, says: []string{"UsageMeter"}, lacks: "gateway-hash.cpu.pb.gz"},
 	} {
 		t.Run(c.id, func(t *testing.T) {

@@ -261,7 +261,7 @@ func (r *Receiver) answer(ctx context.Context, in inbound) {
 	if in.Kind == bot.RequestClick {
 		key := "click " + in.ChannelID + in.MessageTS + in.ActionID + in.Value + in.UserID
 		if !r.seen.first(key, clickFor) {
-			r.reply(kept, in, note("You clicked this within the last minute; it is being done."), nil)
+			r.reply(kept, in, note("You clicked this within the last minute; the answer to that click counts. Click again in a minute if you want more."), nil)
 			r.observe(in.Kind, "repeated", start)
 			return
 		}
