@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 )
@@ -23,6 +22,7 @@ type batch struct {
 	wait    sync.WaitGroup
 	free    chan struct{} // places for calls of Handle
 	events  []Event       // reused
+	like    Event         // reused
 	verdict verdict       // reused
 }
 
@@ -41,13 +41,11 @@ type count struct {
 
 // group is what a batch holds of one incident.
 type group struct {
-	key   string
+	groupKind
 	first Decision // what Handle was asked
 	opens int64    // events that first stands for
 	tally tallier
 	slots []member // who is in it
-	quiet time.Duration
-	note  Decision // for the index
 
 	id  string
 	act Action // what became of first
@@ -69,6 +67,7 @@ func (l *Listener) batch(ctx context.Context, deliveries []Delivery) (failed boo
 	if l.o.Index != nil {
 		b.state.Index = l.o.Index
 	}
+	l.memo.begin(&b.state, now)
 	l.o.Lag(now.Sub(deliveries[0].Received()))
 	for i, d := range deliveries {
 		b.read(i, d)
@@ -88,7 +87,7 @@ func (l *Listener) batch(ctx context.Context, deliveries []Delivery) (failed boo
 
 // read takes one message apart and routes its events.
 func (b *batch) read(i int, d Delivery) {
-	var dec decoder
+	dec := decoder{names: b.l.names}
 	script := SubjectScript(d.Subject())
 	faults := 0
 	bury := func(fault *DecodeError) {
@@ -106,7 +105,7 @@ func (b *batch) read(i int, d Delivery) {
 			bury(&DecodeError{Reason: DecodePanic, Data: d.Data(), Detail: fmt.Sprintf("could not be read: %v", r)})
 		}
 	}()
-	n := parts(d.Data(), func(p part) {
+	n := parts(&b.l.scan, d.Data(), func(p part) {
 		if p.fault != nil {
 			bury(p.fault)
 			return
@@ -115,10 +114,17 @@ func (b *batch) read(i int, d Delivery) {
 			b.slots[i].none++
 			return
 		}
+		tail := p.shape == ShapeTail
+		if tail && dec.n < MaxEvents && b.again(i, d, &p, script) {
+			dec.n++
+			return
+		}
 		events, fault := dec.part(b.events[:0], p)
 		for k := range events {
 			finish(&events[k], script)
-			b.event(i, d, &events[k])
+			if b.event(i, d, &events[k]) && tail {
+				b.l.memo.learn(&b.verdict)
+			}
 		}
 		b.events = events[:0]
 		if fault != nil {
@@ -152,44 +158,89 @@ func (b *batch) boring(p *part) bool {
 	return !p.interesting()
 }
 
-// event decides one event and puts it into its group.
-func (b *batch) event(i int, d Delivery, e *Event) {
+// again counts a TraceItem whose like was decided before, if its incident is
+// open. Anything else has to be decoded and decided.
+func (b *batch) again(i int, d Delivery, p *part, script string) bool {
+	k := b.l.memo.recall(p, script)
+	if k == nil {
+		return false
+	}
+	g := b.groups[k.group.key]
+	if g == nil {
+		if g = b.resume(&k.group); g == nil {
+			return false
+		}
+	}
+	e := &b.like
+	k.read(e, p, b.l.names)
+	e.Time = believed(e.Time, d.Received())
+	if b.l.o.Index != nil {
+		b.l.o.Index.Add(*e)
+	}
+	g.count(i, k.class, k.sub, e)
+	return true
+}
+
+// event decides one event and puts it into its group, if it is of any.
+func (b *batch) event(i int, d Delivery, e *Event) bool {
 	e.Time = believed(e.Time, d.Received())
 	if b.l.o.Index != nil {
 		b.l.o.Index.Add(*e)
 	}
 	if e.Shape == ShapeLoad {
 		b.slots[i].none++
-		return
+		return false
 	}
 	v := &b.verdict
 	v.judge(e, &b.state, b.now)
 	if v.Action == ActionIgnore {
 		b.ignore(i, v)
-		return
+		return false
 	}
 	key := incidentKey(v.Class, &v.Target)
 	g := b.groups[key]
 	if g == nil {
-		g = &group{key: key, quiet: v.Quiet, note: v.note()}
-		b.groups[key] = g
-		b.order = append(b.order, g)
-		if known, ok := b.l.open[key]; ok && b.now.Before(known.until) {
-			g.id, g.act = known.id, ActionJoin
-		} else {
+		kind := v.group(key)
+		if g = b.resume(&kind); g == nil {
+			g = b.add(&kind)
 			b.begin(g, v.decision())
 			g.opens = max(e.Count, 1)
 			g.slots = append(g.slots, member{i, g.opens})
-			return
+			return true
 		}
 	}
+	g.count(i, v.Class, v.Subclass, e)
+	return true
+}
+
+// resume makes the group of an incident that is known to be open; nil when it
+// is not.
+func (b *batch) resume(kind *groupKind) *group {
+	known, ok := b.l.open[kind.key]
+	if !ok || !b.now.Before(known.until) {
+		return nil
+	}
+	g := b.add(kind)
+	g.id, g.act = known.id, ActionJoin
+	return g
+}
+
+func (b *batch) add(kind *groupKind) *group {
+	g := &group{groupKind: *kind}
+	b.groups[g.key] = g
+	b.order = append(b.order, g)
+	return g
+}
+
+// count counts an event of delivery i that joins.
+func (g *group) count(i int, class Class, sub Subclass, e *Event) {
 	n := max(e.Count, 1)
-	if len(g.slots) > 0 && g.slots[len(g.slots)-1].slot == i {
-		g.slots[len(g.slots)-1].n += n
+	if last := len(g.slots) - 1; last >= 0 && g.slots[last].slot == i {
+		g.slots[last].n += n
 	} else {
 		g.slots = append(g.slots, member{i, n})
 	}
-	g.tally.add(&v.Decision, e, n)
+	g.tally.add(class, sub, e, n)
 }
 
 func (b *batch) ignore(i int, v *verdict) {
@@ -225,11 +276,6 @@ func (b *batch) bury(i int, d Delivery, fault *DecodeError) {
 		return
 	}
 	b.l.o.Buried(fault.Reason)
-}
-
-// note is what the index is told of a decision.
-func (v *verdict) note() Decision {
-	return Decision{Class: v.Class, Target: v.Target, Attribution: v.Attribution, Event: Event{Script: strings.Clone(v.event.Script)}}
 }
 
 // believed is an event's own time when it can be, else when the queue had it.

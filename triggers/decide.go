@@ -41,6 +41,7 @@ type verdict struct {
 	held     int64
 	quiet    time.Duration
 	silence  Silence
+	counted  bool // a rule's count was part of it
 }
 
 // judge decides an event. v may have been used before.
@@ -107,6 +108,7 @@ func (v *verdict) match(s *State, now time.Time) bool {
 			v.rule = r
 			return true
 		}
+		v.counted = true
 		if key == "" {
 			key = incidentKey(v.Class, &v.Target)
 		}

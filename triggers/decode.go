@@ -89,7 +89,7 @@ func Decode(subject string, data []byte) ([]Event, error) {
 		faults DecodeErrors
 		d      decoder
 	)
-	parts := parts(data, func(p part) {
+	parts := parts(new(scanner), data, func(p part) {
 		fault := p.fault
 		if fault == nil {
 			events, fault = d.part(events, p)
@@ -165,13 +165,26 @@ type part struct {
 	data  []byte
 	marks marks
 	spots *spots // of the scanner: good until it goes on
-	base  int32  // what the spots are ahead of data
+	times *times
+	base  int32 // what the spots are ahead of data
 	shape Shape
 	fault *DecodeError
 }
 
-// decoder reads parts. Its zero value is ready.
-type decoder struct{ n int }
+// raw is a value as it stands in the text; empty when there is none.
+func (p *part) raw(at int) []byte {
+	v := p.spots[at]
+	if v.to == 0 {
+		return nil
+	}
+	return p.data[v.from-p.base : v.to-p.base]
+}
+
+// decoder reads parts of one message. Its zero value is ready.
+type decoder struct {
+	n     int
+	names *names // what is known of the strings; nil: nothing
+}
 
 // part appends the events of one part.
 func (d *decoder) part(events []Event, p part) (_ []Event, fault *DecodeError) {
@@ -190,7 +203,7 @@ func (d *decoder) part(events []Event, p part) (_ []Event, fault *DecodeError) {
 	var err error
 	switch p.shape {
 	case ShapeTail:
-		events, err = decodeTail(events, &p)
+		events, err = decodeTail(events, &p, d.names)
 	case ShapeLogpush:
 		events, err = decodeLogpush(events, p.data)
 	case ShapeWorkersLogs:

@@ -58,8 +58,12 @@ type Listener struct {
 	dead   DeadLetters
 	o      Options
 	rules  atomic.Pointer[Rules]
-	open   map[string]openIncident // by key; only run uses it
-	fails  int                     // batches in a row that failed
+	// Only run uses these.
+	open  map[string]openIncident // by key
+	fails int                     // batches in a row that failed
+	scan  scanner
+	names *names
+	memo  *memo
 }
 
 // openIncident is an incident that was open when it was last heard of. It is
@@ -108,7 +112,7 @@ func NewListener(source Source, sink Sink, dead DeadLetters, o Options) (*Listen
 	if o.Handlers <= 0 {
 		o.Handlers = 8
 	}
-	l := &Listener{source: source, sink: sink, dead: dead, o: o, open: make(map[string]openIncident)}
+	l := &Listener{source: source, sink: sink, dead: dead, o: o, open: make(map[string]openIncident), names: newNames(), memo: newMemo()}
 	l.rules.Store(o.Rules)
 	return l, nil
 }

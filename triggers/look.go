@@ -28,7 +28,7 @@ func (p *part) interesting() bool {
 		return interesting(p.data)
 	}
 	for _, at := range [...]int{atOutcome, atExceptions, atLogs} {
-		if s := p.spots[at]; s.to-s.from > 2 && interesting(p.data[s.from-p.base:s.to-p.base]) {
+		if raw := p.raw(at); len(raw) > 2 && interesting(raw) {
 			return true
 		}
 	}

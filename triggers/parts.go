@@ -6,10 +6,11 @@ import (
 )
 
 // parts calls f with every part of a message and returns how many there were.
+// s may have been used before.
 // A message is a JSON object, an array of them, or several such values one
 // after another (NDJSON, or pretty-printed). When a value is damaged the rest
 // is read line by line, so that one bad line of NDJSON costs one part.
-func parts(data []byte, f func(part)) int {
+func parts(s *scanner, data []byte, f func(part)) int {
 	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
 	if len(data) > MaxMessage {
 		f(part{fault: &DecodeError{
@@ -19,9 +20,9 @@ func parts(data []byte, f func(part)) int {
 		return 1
 	}
 	p := parter{f: f}
-	s := scanner{data: data}
+	s.data = data
 	for i := s.space(0); i < len(data); i = s.space(i) {
-		end := p.top(&s, i, data)
+		end := p.top(s, i, data)
 		if end < 0 {
 			p.lines(data[i:], s.fault, s.at-i)
 			break
@@ -74,7 +75,7 @@ func (p *parter) top(s *scanner, i int, data []byte) int {
 // classed tells the shape of the valid JSON value that was just scanned.
 func (*parter) classed(s *scanner, from, to int) part {
 	data := s.data[from:to]
-	p := part{data: data, marks: s.marks, spots: &s.spots, base: int32(from)} //nolint:gosec // a message is at most MaxMessage long
+	p := part{data: data, marks: s.marks, spots: &s.spots, times: &s.times, base: int32(from)} //nolint:gosec // a message is at most MaxMessage long
 	if data[0] == '{' {
 		p.shape = s.marks.shape()
 	}

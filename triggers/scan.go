@@ -34,6 +34,7 @@ type scanner struct {
 	at    int // where the fault is
 	marks marks
 	spots spots
+	times times
 }
 
 func (s *scanner) fail(f scanFault, at int) int {
@@ -42,6 +43,14 @@ func (s *scanner) fail(f scanFault, at int) int {
 	}
 	s.fault, s.at = f, at
 	return -1
+}
+
+// dense is space where none is to be expected.
+func (s *scanner) dense(i int) int {
+	if i < len(s.data) && s.data[i] > ' ' {
+		return i
+	}
+	return s.space(i)
 }
 
 func (s *scanner) space(i int) int {
@@ -68,7 +77,7 @@ func (s *scanner) value(i, depth int, in place) int {
 	case c == '{':
 		return s.object(i, depth+1, in)
 	case c == '[':
-		return s.array(i, depth+1)
+		return s.array(i, depth+1, in)
 	case c == 't':
 		return s.literal(i, "true")
 	case c == 'f':
@@ -102,51 +111,56 @@ func (s *scanner) object(i, depth int, in place) int {
 		if in != elsewhere {
 			at, next = s.meet(in, s.data[key+1:i-1])
 		}
-		i = s.space(i)
-		if i >= len(s.data) || s.data[i] != ':' {
+		if i = s.dense(i); i >= len(s.data) || s.data[i] != ':' {
 			return s.fail(scanSyntax, i)
 		}
-		from := s.space(i + 1)
+		from := s.dense(i + 1)
 		if i = s.value(from, depth, next); i < 0 {
 			return -1
 		}
-		s.spots[at] = spot{int32(from), int32(i)} //nolint:gosec // a message is at most MaxMessage long
-		i = s.space(i)
-		if i >= len(s.data) {
+		if at == atTextTime {
+			s.times.add(from, i)
+		} else {
+			s.spots[at] = spot{int32(from), int32(i)} //nolint:gosec // a message is at most MaxMessage long
+		}
+		if i = s.dense(i); i >= len(s.data) {
 			return s.fail(scanTruncated, i)
 		}
 		switch s.data[i] {
 		case '}':
 			return i + 1
 		case ',':
-			i = s.space(i + 1)
+			i = s.dense(i + 1)
 		default:
 			return s.fail(scanSyntax, i)
 		}
 	}
 }
 
-func (s *scanner) array(i, depth int) int {
+func (s *scanner) array(i, depth int, in place) int {
 	if depth > maxDepth {
 		return s.fail(scanTooDeep, i)
+	}
+	of := elsewhere
+	if in == inTexts {
+		of = inText
 	}
 	i = s.space(i + 1)
 	if i < len(s.data) && s.data[i] == ']' {
 		return i + 1
 	}
 	for {
-		if i = s.value(i, depth, elsewhere); i < 0 {
+		if i = s.value(i, depth, of); i < 0 {
 			return -1
 		}
-		i = s.space(i)
-		if i >= len(s.data) {
+		if i = s.dense(i); i >= len(s.data) {
 			return s.fail(scanTruncated, i)
 		}
 		switch s.data[i] {
 		case ']':
 			return i + 1
 		case ',':
-			i = s.space(i + 1)
+			i = s.dense(i + 1)
 		default:
 			return s.fail(scanSyntax, i)
 		}
@@ -158,11 +172,29 @@ func (s *scanner) array(i, depth int) int {
 func special(w uint64) uint64 {
 	const ones, high = 0x0101010101010101, 0x8080808080808080
 	quote, slash := w^(ones*'"'), w^(ones*'\\')
-	return ((quote-ones)&^quote | (slash-ones)&^slash | (w-ones*0x20)&^w) & high
+	return ((quote - ones) | (slash - ones) | (w - ones*0x20)) &^ w & high
 }
 
 // plainRun skips the bytes from i on that stand for themselves.
 func plainRun(d []byte, i int) int {
+	for i+32 <= len(d) {
+		// Four at once, as long as nothing is found.
+		b := d[i : i+32]
+		m := special(binary.LittleEndian.Uint64(b))
+		if m != 0 {
+			return i + bits.TrailingZeros64(m)/8
+		}
+		m, n, o := special(binary.LittleEndian.Uint64(b[8:])), special(binary.LittleEndian.Uint64(b[16:])), special(binary.LittleEndian.Uint64(b[24:]))
+		switch {
+		case m != 0:
+			return i + 8 + bits.TrailingZeros64(m)/8
+		case n != 0:
+			return i + 16 + bits.TrailingZeros64(n)/8
+		case o != 0:
+			return i + 24 + bits.TrailingZeros64(o)/8
+		}
+		i += 32
+	}
 	for i+8 <= len(d) {
 		if m := special(binary.LittleEndian.Uint64(d[i:])); m != 0 {
 			return i + bits.TrailingZeros64(m)/8

@@ -37,7 +37,7 @@ func (b *batch) settle() (tried, worked int) {
 			worked++
 			if g.act == ActionJoin {
 				// The sink counts the event that opens, not the one that joins.
-				g.tally.add(&g.first, &g.first.Event, g.opens)
+				g.tally.add(g.first.Class, g.first.Subclass, &g.first.Event, g.opens)
 			}
 		}
 		if g.act != ActionIgnore && g.tally.Count > 0 {
@@ -85,11 +85,11 @@ func (b *batch) finish(g *group) {
 		return
 	}
 	if b.l.o.Index != nil {
-		g.note.Event.Count = g.tally.Count
+		n := g.tally.Count
 		if g.act != ActionJoin {
-			g.note.Event.Count += g.opens
+			n += g.opens
 		}
-		b.l.o.Index.Note(g.note)
+		b.l.o.Index.Note(g.note.decision(n))
 	}
 	if len(b.l.open) >= openKept {
 		clear(b.l.open)

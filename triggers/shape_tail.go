@@ -10,79 +10,72 @@ import (
 
 // decodeTail reads a TraceItem of a Tail Worker (@cloudflare/workers-types),
 // whose fields the scanner has noted.
-func decodeTail(events []Event, p *part) ([]Event, error) {
-	r := reader{s: string(p.data), spots: p.spots, base: p.base}
+func decodeTail(events []Event, p *part, n *names) ([]Event, error) {
+	r := reader{part: p, names: n}
 	events = append(events, Event{
-		Shape: ShapeTail, Size: -1,
+		Shape:  ShapeTail,
 		Script: r.must(atScript, "scriptName"), Outcome: r.must(atOutcome, "outcome"),
 		DispatchNamespace: r.must(atDispatch, "dispatchNamespace"), Entrypoint: r.must(atEntrypoint, "entrypoint"),
 		ObjectID: r.must(atObject, "durableObjectId"), ExecutionModel: r.must(atModel, "executionModel"),
-		VersionID: r.text(atVersion), Truncated: r.raw(atTruncated) == "true",
-		CPU: span(r.number(atCPU)), Wall: span(r.number(atWall)), Time: millis(r.number(atTime)),
+		VersionID: r.text(atVersion),
 	})
 	e := &events[len(events)-1]
 	if r.bad != "" {
 		return events[:len(events)-1], &r.bad
 	}
-	r.about(e)
-	if tags := r.raw(atTags); len(tags) > 2 {
-		tagsOf(e, gjson.Parse(tags))
+	r.measure(e)
+	e.Truncated, e.Status = string(r.raw(atTruncated)) == "true", status(r.number(atStatus))
+	if e.RayID = unquoted(r.raw(atRayID)); e.RayID == "" {
+		e.RayID = unquoted(r.raw(atRay))
 	}
-	decodeTexts(e, r.raw(atExceptions), r.raw(atLogs))
+	if e.Trigger == "fetch" {
+		e.RequestID = unquoted(r.raw(atRequestID))
+	}
+	n.tagsOf(e, r.raw(atTags))
+	decodeTexts(e, string(r.raw(atExceptions)), string(r.raw(atLogs)))
 	return events, nil
 }
 
-// reader reads what the scanner has noted, from one copy of the record.
+// reader reads what the scanner has noted.
 type reader struct {
-	s     string
-	spots *spots
-	base  int32
+	*part
+	names *names
 	bad   field
-}
-
-// raw is a value as it stands in the text; empty when there is none.
-func (r *reader) raw(at int) string {
-	v := r.spots[at]
-	if v.to == 0 {
-		return ""
-	}
-	return r.s[v.from-r.base : v.to-r.base]
 }
 
 // text is a string value, or nothing.
 func (r *reader) text(at int) string {
-	raw := r.raw(at)
-	if len(raw) < 2 || raw[0] != '"' {
-		return ""
+	if at == atObject { // each record has another
+		return unquoted(r.raw(at))
 	}
-	return unquote(raw)
+	return r.names.text(at, r.raw(at))
 }
 
 // must is a string value that may be null or missing, but nothing else.
 func (r *reader) must(at int, name string) string {
 	raw := r.raw(at)
-	if raw != "" && raw[0] != '"' && raw != "null" && r.bad == "" {
+	if len(raw) > 0 && raw[0] != '"' && string(raw) != "null" && r.bad == "" {
 		r.bad = field(name)
 	}
 	return r.text(at)
 }
 
 func (r *reader) number(at int) float64 {
-	return numberOf(r.raw(at))
+	return numberOf(string(r.raw(at)))
 }
 
 // has says whether a value is there and is not null.
-func (r *reader) has(at int) bool { raw := r.raw(at); return raw != "" && raw != "null" }
+func (r *reader) has(at int) bool { raw := r.raw(at); return len(raw) > 0 && string(raw) != "null" }
 
-// about reads what the invocation was about.
-func (r *reader) about(e *Event) {
-	e.Status = status(r.number(atStatus))
-	e.RayID = orText(r.text(atRayID), r.text(atRay))
+// measure reads what the invocation took and what it was about: all that
+// differs between records that decide alike and is counted of each.
+func (r *reader) measure(e *Event) {
+	e.CPU, e.Wall, e.Time = span(r.number(atCPU)), span(r.number(atWall)), millis(r.number(atTime))
+	e.Trigger, e.Method, e.Route, e.Colo, e.Size = "", "", "", "", -1
 	switch {
 	case r.has(atURL) || r.has(atMethod):
-		e.Trigger, e.Method, e.Route = "fetch", r.text(atMethod), routeOf(r.text(atURL))
-		e.Colo, e.RequestID = r.text(atColo), r.text(atRequestID)
-		if n, err := strconv.ParseInt(strings.Trim(r.raw(atLength), `"`), 10, 64); err == nil && n >= 0 {
+		e.Trigger, e.Method, e.Route, e.Colo = "fetch", r.text(atMethod), r.names.route(atURL, r.raw(atURL)), r.text(atColo)
+		if n, err := strconv.ParseInt(strings.Trim(string(r.raw(atLength)), `"`), 10, 64); err == nil && n >= 0 {
 			e.Size = n
 		}
 	case r.has(atRPC):

@@ -12,6 +12,8 @@ const (
 	inHeaders
 	inCF
 	inResponse
+	inTexts // the arrays exceptions and logs
+	inText  // an element of them
 )
 
 // spot is where a value stands in the message; to is 0 when it does not.
@@ -52,14 +54,32 @@ const (
 	atRayID
 	atReason
 	spotCount
+	atTextTime = spotCount // of an element of exceptions or logs: see times
 )
 
 type spots [spotCount]spot
+
+// times are where the timestamps of exceptions and log lines stand, in order:
+// what differs between records that are otherwise alike.
+type times struct {
+	list [maxTimes]spot
+	n    int // more than maxTimes: not all are listed
+}
+
+const maxTimes = 32
+
+func (t *times) add(from, to int) {
+	if t.n < maxTimes {
+		t.list[t.n] = spot{int32(from), int32(to)} //nolint:gosec // a message is at most MaxMessage long
+	}
+	t.n++
+}
 
 // record scans one part of a message, noting its fields.
 func (s *scanner) record(i int) int {
 	s.marks = 0
 	s.spots = spots{}
+	s.times.n = 0
 	return s.value(i, 0, inRecord)
 }
 
@@ -95,7 +115,12 @@ func (s *scanner) meet(in place, key []byte) (at int, next place) {
 		if string(key) == "status" {
 			return atStatus, elsewhere
 		}
-	case elsewhere:
+	case inText:
+		switch string(key) {
+		case "timestamp", "timestampMs":
+			return atTextTime, elsewhere
+		}
+	case inTexts, elsewhere:
 	}
 	return nowhere, elsewhere
 }
@@ -161,9 +186,9 @@ func recordKey(key []byte) (m marks, at int, next place) {
 	case "executionModel":
 		return markTailModel, atModel, elsewhere
 	case "exceptions":
-		return markTailFail, atExceptions, elsewhere
+		return markTailFail, atExceptions, inTexts
 	case "logs":
-		return markTailLogs, atLogs, elsewhere
+		return markTailLogs, atLogs, inTexts
 	case "eventTimestamp":
 		return markTailTime, atTime, elsewhere
 	case "event":

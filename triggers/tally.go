@@ -23,10 +23,11 @@ type tallier struct {
 		sub                                  Subclass
 		slot, n                              int64
 	}
+	route struct{ method, route, name string }
 }
 
-func (t *tallier) add(d *Decision, e *Event, n int64) {
-	t.class = d.Class
+func (t *tallier) add(class Class, sub Subclass, e *Event, n int64) {
+	t.class = class
 	t.Count += n
 	if t.First.IsZero() || e.Time.Before(t.First) {
 		t.First = e.Time
@@ -36,10 +37,10 @@ func (t *tallier) add(d *Decision, e *Event, n int64) {
 	}
 	l := &t.last
 	if slot := e.Time.Unix() / slotSeconds; l.n == 0 || slot != l.slot || e.VersionID != l.version || e.Colo != l.colo || e.Script != l.script ||
-		e.Method != l.method || e.Route != l.route || d.Subclass != l.sub {
+		e.Method != l.method || e.Route != l.route || sub != l.sub {
 		t.flush()
 		l.version, l.colo, l.script, l.method, l.route = e.VersionID, e.Colo, e.Script, e.Method, e.Route
-		l.sub, l.slot = d.Subclass, slot
+		l.sub, l.slot = sub, slot
 	}
 	l.n += n
 	if e.Size > 0 {
@@ -72,12 +73,8 @@ func (t *tallier) flush() {
 	bump(&t.Versions, l.version, l.n)
 	bump(&t.Colos, l.colo, l.n)
 	bump(&t.Scripts, l.script, l.n)
-	switch {
-	case l.route == "":
-	case l.method == "":
-		bump(&t.Routes, l.route, l.n)
-	default:
-		bump(&t.Routes, l.method+" "+l.route, l.n)
+	if l.route != "" {
+		bump(&t.Routes, t.routeName(), l.n)
 	}
 	if l.sub != "" {
 		if t.Subclasses == nil {
@@ -86,6 +83,19 @@ func (t *tallier) flush() {
 		t.Subclasses[l.sub] += l.n
 	}
 	l.n = 0
+}
+
+// routeName is the last events' method and route, put together once for as long
+// as they stay.
+func (t *tallier) routeName() string {
+	l, r := &t.last, &t.route
+	if l.method == "" {
+		return l.route
+	}
+	if r.method != l.method || r.route != l.route {
+		r.method, r.route, r.name = l.method, l.route, l.method+" "+l.route
+	}
+	return r.name
 }
 
 // bump counts a name, unless it is not known.
