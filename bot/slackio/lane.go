@@ -21,7 +21,8 @@ type item struct {
 	d       Delivery
 	post    bot.Post
 	order   uint64
-	uploads int // of its picture, in this process
+	uploads int       // of its picture, in this process
+	seen    time.Time // when a claim of the future was found
 }
 
 // thread names the lane of a post: the key of its first message.

@@ -87,7 +87,7 @@ func (s *Sender) complete(ctx context.Context, a *attempt, lost bool) next {
 	defer cancel()
 	absent := false
 	if lost {
-		if young := pictureAfter - s.now().Sub(a.sent.ClaimedAt); young > 0 {
+		if young := s.young(a, pictureAfter); young > 0 {
 			return next{wait: young}
 		}
 		ts, f := s.search(kept, a, func(m slack.Message) bool { return len(m.Files) > 0 && m.Files[0].ID == a.sent.FileID })

@@ -15,7 +15,7 @@ import (
 // message is sent once more, and says so.
 func (s *Sender) settle(ctx context.Context, a *attempt) next {
 	s.traffic.forget(a.order) // this may take a while
-	if young := settleAfter - s.now().Sub(a.sent.ClaimedAt); young > 0 {
+	if young := s.young(a, settleAfter); young > 0 {
 		return next{wait: young}
 	}
 	if hold := s.traffic.hold("conversations.history"); hold > 0 {
@@ -60,6 +60,19 @@ func (s *Sender) settle(ctx context.Context, a *attempt) next {
 	return s.send(ctx, a)
 }
 
+// young is how long a claim is still too fresh to look for its message. A claim
+// of the future was made by another clock: it is as old as we know of it.
+func (s *Sender) young(a *attempt, after time.Duration) time.Duration {
+	age := s.now().Sub(a.sent.ClaimedAt)
+	if age < 0 {
+		if a.seen.IsZero() {
+			a.seen = s.now()
+		}
+		age = s.now().Sub(a.seen)
+	}
+	return after - age
+}
+
 const (
 	searchBack  = time.Minute // clocks differ, and a claim in doubt is dated by the end of its call
 	searchPages = 5
@@ -71,6 +84,11 @@ const (
 func (s *Sender) search(ctx context.Context, a *attempt, hit func(slack.Message) bool) (string, failure) {
 	oldest := stamp(a.sent.ClaimedAt.Add(-searchBack))
 	latest := stamp(a.sent.ClaimedAt.Add(10 * time.Minute))
+	if now := s.now(); a.sent.ClaimedAt.After(now) {
+		// Slack dates its messages itself, and by which clock this claim was made
+		// nobody knows.
+		oldest, latest = stamp(now.Add(-s.opts.MaxAge)), stamp(a.sent.ClaimedAt.Add(10*time.Minute))
+	}
 	cursor := ""
 	for range searchPages {
 		var page []slack.Message

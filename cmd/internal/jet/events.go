@@ -21,6 +21,8 @@ const maxTries = 100
 // layEvents finds the event stream or makes it. A stream that exists is
 // checked and never altered.
 func (j *Jet) layEvents(ctx context.Context, s *streams, maxBytes int64) error {
+	ctx, cancel := context.WithTimeout(ctx, layStep)
+	defer cancel()
 	name := j.opts.Stream
 	st, err := j.js.Stream(ctx, name)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {

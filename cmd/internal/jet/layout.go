@@ -53,6 +53,9 @@ const (
 	deadMaxAge      = 30 * 24 * time.Hour
 	maxPending      = 20_000  // events handed out and not acknowledged, over all replicas
 	queuePending    = 100_000 // jobs or posts: those put off with Later count as well
+	// layStep bounds one step of the layout: a cluster that has no leader yet drops
+	// requests without an answer, and they are made again.
+	layStep = 10 * time.Second
 	// markerTTL is how long a deletion stays visible to watchers.
 	markerTTL = time.Minute
 )
@@ -125,6 +128,8 @@ func (j *Jet) layout(ctx context.Context) error {
 // ours finds or makes a stream that belongs to us. An existing one keeps its
 // size; what its meaning rests on must agree, and replicas follow the options.
 func (j *Jet) ours(ctx context.Context, c jetstream.StreamConfig) (jetstream.Stream, error) {
+	ctx, cancel := context.WithTimeout(ctx, layStep)
+	defer cancel()
 	c.Replicas = j.opts.Replicas
 	c.Storage = jetstream.FileStorage
 	c.MaxMsgs, c.MaxConsumers = -1, -1
@@ -234,7 +239,7 @@ func (j *Jet) layConsumers(ctx context.Context, s *streams) error {
 	for _, w := range list {
 		w.cfg.AckPolicy = jetstream.AckExplicitPolicy
 		w.cfg.AckWait = ackWait
-		if _, err := w.st.CreateOrUpdateConsumer(ctx, w.cfg); err != nil {
+		if err := j.layConsumer(ctx, w.st, w.cfg); err != nil {
 			name := w.st.CachedInfo().Config.Name
 			if err = typed(err); errors.Is(err, ErrUnavailable) {
 				return fmt.Errorf("consumer %s of stream %s: %w", w.cfg.Durable, name, err)
@@ -243,6 +248,13 @@ func (j *Jet) layConsumers(ctx context.Context, s *streams) error {
 		}
 	}
 	return nil
+}
+
+func (j *Jet) layConsumer(ctx context.Context, st jetstream.Stream, c jetstream.ConsumerConfig) error {
+	ctx, cancel := context.WithTimeout(ctx, layStep)
+	defer cancel()
+	_, err := st.CreateOrUpdateConsumer(ctx, c)
+	return err //nolint:wrapcheck // named by the caller
 }
 
 func jobsConsumer(priority int) string { return "captures-" + strconv.Itoa(priority) }
