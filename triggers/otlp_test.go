@@ -69,3 +69,27 @@ func TestOTLPTakesWhatCloudflareSends(t *testing.T) {
 		t.Errorf("read %+v, %v", events, err)
 	}
 }
+
+// TestOTLPReadsTheStatusOfASpan: the error of a span without an exception
+// event stands in its status, and is not said twice beside one.
+func TestOTLPReadsTheStatusOfASpan(t *testing.T) {
+	span := func(rest string) string {
+		return `{"resourceSpans":[{"resource":{"attributes":[{"key":"service.name","value":{"stringValue":"edge"}}]},"scopeSpans":[{"spans":[{"name":"fetch","startTimeUnixNano":"1796020331412000000",
+		"attributes":[{"key":"room","value":{"stringValue":"` + idA + `"}}],"status":{"code":2,"message":"` + overload + `"}` + rest + `}]}]}]}`
+	}
+	e := one(t, span(""))
+	d := triggers.Decide(e, triggers.State{Rules: compile(t)}, now())
+	if d.Subclass != triggers.SubclassRequestsQueued || d.Target.ObjectID != idA || d.Attribution != triggers.AttributionLogged {
+		t.Errorf("decided %+v", d)
+	}
+	e = one(t, span(`,"events":[{"name":"exception","attributes":[{"key":"exception.message","value":{"stringValue":"`+overload+`"}}]}]`))
+	said := 0
+	for _, text := range e.Texts {
+		if text.Message == overload {
+			said++
+		}
+	}
+	if said != 1 {
+		t.Errorf("the error is read %d times: %+v", said, e.Texts)
+	}
+}

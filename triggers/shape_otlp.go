@@ -1,6 +1,7 @@
 package triggers
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -196,6 +197,12 @@ func (e *Event) span(r gjson.Result) {
 	})
 	if line.b.Len() > 0 {
 		e.Texts = append(e.Texts, newText(TextLog, "", line.b.String(), ""))
+	}
+	// Where OpenTelemetry puts the error of a span. An exception event says it
+	// with its stack.
+	said := func(t Text) bool { return t.Source == TextException }
+	if m := r.Get("status.message").String(); m != "" && !slices.ContainsFunc(e.Texts, said) {
+		e.Texts = append(e.Texts, newText(TextException, "", m, ""))
 	}
 }
 
