@@ -14,7 +14,7 @@ type Plan struct {
 	// object over: one short capture and nothing after it.
 	Severe   bool
 	Type     Type          // of a rule; empty takes the class's own
-	Duration time.Duration // 0 is 10 s
+	Duration time.Duration // 0 is 10 s, and 3 s of a severe overload
 	// Repeat is how many captures of the type are wanted; 0 is what the class
 	// wants: one, and up to three of a stateless Worker.
 	Repeat int
@@ -63,12 +63,18 @@ type Outcome struct {
 // First is the capture that an incident begins with.
 func (p Plan) First() Step {
 	s := Step{Type: p.primary(), Duration: p.Duration, Reason: StepFirst}
-	if s.Duration <= 0 {
+	switch {
+	case s.Duration > 0:
+	case p.Severe:
+		s.Duration = severeDuration
+	default:
 		s.Duration = defaultDuration
 	}
 	if p.Severe {
-		s.Duration = min(s.Duration, severeDuration)
-		s.Note = "severe overload: one short capture, none after it"
+		s.Note = "severe overload: one capture, none after it"
+		if s.Duration <= severeDuration {
+			s.Note = "severe overload: one short capture, none after it"
+		}
 	}
 	return s
 }

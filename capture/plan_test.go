@@ -72,6 +72,10 @@ func TestPlan(t *testing.T) {
 	if s := severe.First(); s.Duration != 3*time.Second || s.Type != capture.CPU {
 		t.Errorf("severe begins with %+v, want 3 s of cpu", s)
 	}
+	severe.Duration = 20 * time.Second // a rule's own word
+	if s := severe.First(); s.Duration != 20*time.Second || strings.Contains(s.Note, "short") {
+		t.Errorf("severe with a duration begins with %+v, want its 20 s", s)
+	}
 	if s := mem.First(); s.Type != capture.Heap {
 		t.Errorf("memory begins with %s, want heap", s.Type)
 	}

@@ -71,6 +71,7 @@ type Rules struct {
 type compiled struct {
 	Rule
 	text *regexp.Regexp
+	own  bool // the duration is the rule's own, not the default
 }
 
 // CompileRules checks rules and fills in the defaults. Without rules the
@@ -109,7 +110,7 @@ func CompileRules(rules []Rule, d Defaults) (*Rules, error) {
 }
 
 func compileRule(r Rule, d Defaults) (compiled, error) {
-	c := compiled{Rule: r}
+	c := compiled{Rule: r, own: r.Duration > 0}
 	m := &c.Match
 	if err := checkMatch(*m); err != nil {
 		return c, err

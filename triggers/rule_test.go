@@ -216,3 +216,26 @@ func TestReasonsAreSaid(t *testing.T) {
 		}
 	}
 }
+
+// The most extreme of Cloudflare's texts makes the capture short, unless a rule
+// names a duration of its own.
+func TestASevereOverloadIsCapturedShortly(t *testing.T) {
+	e := triggers.Event{
+		Script: "rooms", Entrypoint: "Room", ObjectID: idA, ExecutionModel: "durableObject", Outcome: "exception",
+		Texts: []triggers.Text{{Source: triggers.TextException, Name: "Error", Message: "Durable Object is overloaded. Too many requests for the same object within a 10 second window."}},
+	}
+	for _, c := range []struct{ standard, own, want time.Duration }{
+		{10 * time.Second, 0, 3 * time.Second},
+		{2 * time.Second, 0, 2 * time.Second},
+		{10 * time.Second, 20 * time.Second, 20 * time.Second},
+	} {
+		rules, err := triggers.CompileRules([]triggers.Rule{{Name: "r", Duration: c.own}}, triggers.Defaults{Duration: c.standard})
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := triggers.Decide(e, triggers.State{Rules: rules}, now())
+		if d.Duration != c.want || strings.Contains(d.Sentence, "the capture is short: 3s") != (c.want == 3*time.Second) {
+			t.Errorf("default %s, rule %s: got %s (%s), want %s", c.standard, c.own, d.Duration, d.Sentence, c.want)
+		}
+	}
+}
