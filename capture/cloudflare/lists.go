@@ -70,7 +70,12 @@ func (c *Client) VerifyToken(ctx context.Context) (Token, error) {
 // Workers lists the account's Workers by name. A list younger than Refresh is
 // given from memory.
 func (c *Client) Workers(ctx context.Context) ([]Worker, error) {
-	if ws, ok := c.cache.freshWorkers(c.o.Now().Add(-c.o.Refresh)); ok {
+	return c.WorkersWithin(ctx, c.o.Refresh)
+}
+
+// WorkersWithin is Workers with a list that is not older than age.
+func (c *Client) WorkersWithin(ctx context.Context, age time.Duration) ([]Worker, error) {
+	if ws, ok := c.cache.freshWorkers(c.o.Now().Add(-age)); ok {
 		return ws, nil
 	}
 	return c.fetchWorkers(ctx)

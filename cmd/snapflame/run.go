@@ -171,6 +171,10 @@ func (sh *shell) open(name string) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, fileError(name, err)
 	}
+	if info, err := f.Stat(); err == nil && info.IsDir() {
+		_ = f.Close()
+		return nil, fmt.Errorf("%s: is a directory; name a file in it", name)
+	}
 	return f, nil
 }
 

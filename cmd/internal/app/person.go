@@ -93,6 +93,21 @@ func (p *person) asked(s api.Start, by string) (bot.Asked, error) {
 	return a, nil
 }
 
+// askAgain is how old the list of Workers may be when a name is not in it: a
+// person who types must not become a request per letter.
+const askAgain = time.Second
+
+func matching(list []cloudflare.Worker, query string) []string {
+	query = strings.ToLower(query)
+	var names []string
+	for _, w := range list {
+		if strings.Contains(strings.ToLower(w.Name), query) {
+			names = append(names, w.Name)
+		}
+	}
+	return names
+}
+
 // Workers implements bot.Workers: those with recent captures first.
 func (p *person) Workers(ctx context.Context, query string, limit int) ([]string, bool, error) {
 	list, err := p.cf.Workers(ctx)
@@ -107,11 +122,10 @@ func (p *person) Workers(ctx context.Context, query string, limit int) ([]string
 			recent[r.Resolved.Script], recent[r.Target.Script] = r.QueuedAt, r.QueuedAt
 		}
 	}
-	query = strings.ToLower(query)
-	var names []string
-	for _, w := range list {
-		if strings.Contains(strings.ToLower(w.Name), query) {
-			names = append(names, w.Name)
+	names := matching(list, query)
+	if len(names) == 0 && query != "" {
+		if list, err = p.cf.WorkersWithin(ctx, askAgain); err == nil {
+			names = matching(list, query)
 		}
 	}
 	slices.SortStableFunc(names, func(x, y string) int {

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/snapflame/snapflame/bot/fakeslack"
+	"github.com/snapflame/snapflame/capture/fakecf"
+)
+
+// as sends a request with the token of the API and does not follow redirects.
+func (w *world) as(token, path string) int {
+	w.t.Helper()
+	r, err := http.NewRequestWithContext(w.t.Context(), http.MethodGet, "http://"+w.http+path, http.NoBody)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if token != "" {
+		r.Header.Set("Authorization", "Bearer "+token)
+	}
+	resp, err := http.DefaultTransport.RoundTrip(r)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	return resp.StatusCode
+}
+
+// TestPagesOpenWithTheToken asks for every page and resource as a reader would.
+func TestPagesOpenWithTheToken(t *testing.T) {
+	w := newWorld(t).serve()
+	w.publish(own(roomObject, time.Now()))
+	w.await("the flamegraph is in the thread", func() bool { return len(w.pictures()) == 1 })
+	incident := strings.Split(strings.SplitN(w.get("/api/v1/incidents"), `"id":"`, 2)[1], `"`)[0]
+	one := incident + "-1"
+	for path, status := range map[string]int{
+		"/": 200, "/incidents": 200, "/incidents/" + incident: 200, "/objects": 200, "/captures/" + one: 200, "/captures/" + one + "/pprof/flamegraph": 200,
+		"/api/v1/incidents": 200, "/api/v1/incidents/" + incident: 200, "/api/v1/captures": 200, "/api/v1/captures/" + one: 200,
+		"/api/v1/captures/" + one + "/profile": 200, "/api/v1/objects": 200, "/api/v1/decisions": 200,
+		"/incidents/none": 404, "/captures/none": 404, "/api/v1/incidents/none": 404, "/api/v1/captures/none/profile": 404,
+	} {
+		if got := w.as("api-secret-token", path); got != status {
+			t.Errorf("%s: got %d, want %d", path, got, status)
+		}
+		for _, token := range []string{"", "wrong", "ingest-secret-token"} {
+			if got := w.as(token, path); got != http.StatusUnauthorized {
+				t.Errorf("%s with token %q: got %d, want 401", path, token, got)
+			}
+		}
+	}
+}
+
+// TestAWorkerMadeJustNowIsKnown: the list of Workers that names are held
+// against is kept for minutes, and a new Worker is captured all the same.
+func TestAWorkerMadeJustNowIsKnown(t *testing.T) {
+	w := newWorld(t, func(w *world) { delete(w.env, "SLACK_APP_TOKEN") }).serve()
+	w.slack.RequestURL = "http://" + w.http
+	ask := func(line string) {
+		t.Helper()
+		if _, err := w.slack.Slash(t.Context(), fakeslack.Ana, fakeslack.Incidents, line); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ask("/profile cpu new-one 2s")
+	w.await("it is not known", func() bool { return strings.Contains(w.slack.Transcript(), "I don't know a Worker named `new-one`") })
+	w.cf.AddWorker(fakecf.Worker{Name: "new-one", Versions: []fakecf.Version{{ID: callerVersion, Percent: 100, Created: time.Now()}}})
+	w.await("it is captured", func() bool {
+		ask("/profile cpu new-one 2s") // the list may be a second old
+		return len(w.taken()) > 0
+	})
+	if c := w.taken()[0]; c.Script != "new-one" || c.Version != callerVersion {
+		t.Errorf("asked for %+v", c)
+	}
+}
