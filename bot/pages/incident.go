@@ -125,13 +125,13 @@ func grouped(name string, m map[string]int64) group {
 	return g
 }
 
-// sizes bins the sample of request sizes by powers of four, so that "all of them
+// sizes bins the sample of request sizes coarsely, so that "all of them
 // are over 16 MB" is seen at a glance.
 func sizes(sample []int64) []bin {
 	edges := []struct {
 		name string
 		to   int64
-	}{{"under 1 KiB", 1 << 10}, {"1 to 16 KiB", 16 << 10}, {"16 to 256 KiB", 256 << 10}, {"256 KiB to 1 MiB", 1 << 20}, {"1 to 4 MiB", 4 << 20}, {"4 to 16 MiB", 16 << 20}, {"over 16 MiB", 1<<63 - 1}}
+	}{{"under 1 kB", 1e3}, {"1 to 16 kB", 16e3}, {"16 to 256 kB", 256e3}, {"256 kB to 1 MB", 1e6}, {"1 to 4 MB", 4e6}, {"4 to 16 MB", 16e6}, {"over 16 MB", 1<<63 - 1}}
 	counts := make([]int, len(edges))
 	for _, n := range sample {
 		i := slices.IndexFunc(edges, func(e struct {

@@ -28,7 +28,7 @@ func TestPagesSayWhatAResponderAsks(t *testing.T) {
 		"/incidents?since=1h&q=roomobj": {"room-api RoomObject"},
 		"/incidents/inc7k2": {
 			"Too many requests queued.", object, "its id stands in the record", "ensureSchema takes 71.6 %", "Errors inside its window", "high: the same target, while the errors came",
-			"POST /v1/rooms/REDACTED/msg", "over 16 MiB", "overlaps 10 s", `href="https://acme.slack.com/archives/C0INC/p1796020331000100"`, "/incidents/inc6aa", "deployed 9f1c2b7e", "/profile", "CPU capture inc7k2-1 started",
+			"POST /v1/rooms/REDACTED/msg", "over 16 MB", "overlaps 10 s", `href="https://acme.slack.com/archives/C0INC/p1796020331000100"`, "/incidents/inc6aa", "deployed 9f1c2b7e", "/profile", "CPU capture inc7k2-1 started",
 		},
 		"/captures/inc7k2-1":               {"ensureSchema", "download pprof", "pprof UI", "Findings", `value="inc7k2-1"`[:0] + "Explore the flamegraph", "/captures/inc7k2-1/flamegraph.png"},
 		"/captures/inc7k2-1?base=inc7k2-1": {"Compared with inc7k2-1", "95 % interval", "<td>new</td>"},

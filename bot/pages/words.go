@@ -18,7 +18,7 @@ import (
 var words = template.FuncMap{ //nolint:gochecknoglobals // read-only
 	"class": classWords, "target": targetWords, "short": short, "pct": percent, "n": number, "clock": clock,
 	"stamp": stamp, "iso": iso, "span": span, "ago": ago, "bytes": size, "state": stateWords, "attribution": attributionWords,
-	"version": shortVersion,
+	"version": shortVersion, "place": place, "lasting": lasting,
 	"dict":    dict, "hhmm": func(t time.Time) string { return t.UTC().Format("1504") }, "minute": func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04") },
 	"ms": func(ns int64) string { return span(time.Duration(ns).Round(time.Millisecond)) }, "points": points, "per": per, "verdict": verdictWords,
 }
@@ -130,7 +130,7 @@ func span(d time.Duration) string {
 	case d < time.Second:
 		return strconv.FormatInt(d.Round(time.Millisecond).Milliseconds(), 10) + " ms"
 	case d < time.Minute:
-		return strconv.FormatFloat(d.Seconds(), 'f', -1, 64) + " s"
+		return strconv.FormatFloat(d.Round(10*time.Millisecond).Seconds(), 'f', -1, 64) + " s"
 	case d < time.Hour:
 		return fmt.Sprintf("%d min", int(d.Minutes()))
 	case d < 48*time.Hour:
@@ -138,6 +138,24 @@ func span(d time.Duration) string {
 	default:
 		return fmt.Sprintf("%d days", int(d.Hours())/24)
 	}
+}
+
+// lasting writes a duration that the API gives as text ("2m0s").
+func lasting(s string) string {
+	d, err := time.ParseDuration(s)
+	if err != nil {
+		return s
+	}
+	return span(d)
+}
+
+// place is where a function is defined, without the scheme, which says nothing.
+func place(file string, line int64) string {
+	file = strings.TrimPrefix(file, "file:///")
+	if file == "" || line == 0 {
+		return file
+	}
+	return file + ":" + strconv.FormatInt(line, 10)
 }
 
 func ago(t, now time.Time) string {
@@ -153,16 +171,19 @@ func ago(t, now time.Time) string {
 	return "now"
 }
 
+// size writes bytes in decimal units, as the threads and the pictures do.
 func size(n int64) string {
 	switch {
 	case n < 0:
 		return "unknown"
-	case n < 1<<10:
+	case n < 1e3:
 		return strconv.FormatInt(n, 10) + " B"
-	case n < 1<<20:
-		return strconv.FormatFloat(float64(n)/(1<<10), 'f', 1, 64) + " KiB"
+	case n < 1e6:
+		return strconv.FormatFloat(float64(n)/1e3, 'f', 1, 64) + " kB"
+	case n < 1e9:
+		return strconv.FormatFloat(float64(n)/1e6, 'f', 1, 64) + " MB"
 	default:
-		return strconv.FormatFloat(float64(n)/(1<<20), 'f', 1, 64) + " MiB"
+		return strconv.FormatFloat(float64(n)/1e9, 'f', 2, 64) + " GB"
 	}
 }
 
