@@ -143,8 +143,16 @@ func (v *verdict) apply() {
 		if d.Profile == "" {
 			d.Profile = profileOf(d.Class)
 		}
+		if d.Subclass == SubclassTooManyInWindow && !r.own {
+			d.Duration = min(d.Duration, severeDuration)
+		}
 	}
 }
+
+// severeDuration is the longest capture of an object that is told of with the
+// most extreme of Cloudflare's texts, unless a rule names a duration: starting
+// and stopping the profiler takes the isolate's lock.
+const severeDuration = 3 * time.Second
 
 func profileOf(c Class) ProfileType {
 	if c == ClassExceededMemory {
@@ -197,6 +205,9 @@ func (v *verdict) sentence() string {
 		fmt.Fprintf(&b, "rule %s ignores it", d.Rule)
 	default:
 		b.WriteString(v.ignored())
+	}
+	if d.Action == ActionCapture && v.rule != nil && d.Duration < v.rule.Duration {
+		fmt.Fprintf(&b, "; so many requests that the capture is short: %s", d.Duration)
 	}
 	if d.Action == ActionCapture && v.rule != nil && v.rule.Match.Count > 1 && v.held > 0 {
 		fmt.Fprintf(&b, "; %d events within %s reach the %d of rule %s", v.held, v.rule.Match.Window, v.rule.Match.Count, d.Rule)
