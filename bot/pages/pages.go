@@ -57,7 +57,7 @@ func New(o Options) (http.Handler, error) {
 		p.templates[name] = t
 	}
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/incidents", http.StatusFound) })
+	mux.HandleFunc("GET /{$}", p.incidents)
 	mux.HandleFunc("GET /incidents", p.incidents)
 	mux.HandleFunc("GET /incidents/{id}", p.incident)
 	mux.HandleFunc("GET /incidents/{id}/export.md", p.markdown)
