@@ -128,6 +128,7 @@ func (j *Jet) serve(run context.Context) {
 	j.wg.Go(func() { j.source.run(run) })
 	j.wg.Go(func() { j.trim(run) })
 	j.wg.Go(func() { j.watchServer(run) })
+	j.wg.Go(func() { j.sweep(run) })
 	j.wg.Go(func() { j.hearAdvisories(run) })
 	j.wg.Go(func() { j.incidents.run(run, j.streams.incidents) })
 	j.wg.Go(func() { j.captures.run(run, j.streams.records) })
