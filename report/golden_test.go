@@ -107,9 +107,12 @@ func TestGoldenMergeAndPeek(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		fmt.Fprintln(&text)
-		if err := report.TextPeek(&text, m.Type, p, 100, false); err != nil {
-			t.Fatal(err)
+		fmt.Fprintf(&text, "\n%s self %.3f total %.3f\n", p.Name, p.Self, p.Total)
+		for _, e := range p.Callers {
+			fmt.Fprintf(&text, "  called by %s %.3f\n", e.Frame.Name, e.Share)
+		}
+		for _, e := range p.Callees {
+			fmt.Fprintf(&text, "  calls %s %.3f\n", e.Frame.Name, e.Share)
 		}
 	}
 	golden(t, "gateway-three-merged.txt", text.Bytes())

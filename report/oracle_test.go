@@ -163,11 +163,7 @@ func render(t *testing.T, r *report.Report) {
 		t.Fatal(err)
 	}
 	for _, f := range report.Top(r, 3) {
-		p, err := report.Peek(r, f.Name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := report.TextPeek(&b, r.Type, p, 80, false); err != nil {
+		if _, err := report.Peek(r, f.Name); err != nil {
 			t.Fatal(err)
 		}
 	}

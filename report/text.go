@@ -42,56 +42,7 @@ func Text(w io.Writer, r *Report, width int, color bool) error {
 	return t.err
 }
 
-// TextTop writes the table alone.
-func TextTop(w io.Writer, r *Report, n, width int, color bool) error {
-	t := newTerminal(w, width, color)
-	t.table(r, Top(r, n))
-	return t.err
-}
-
-// TextDiff writes a comparison alone.
-func TextDiff(w io.Writer, typ Type, c *Comparison, width int, color bool) error {
-	t := newTerminal(w, width, color)
-	t.comparison(typ, c)
-	return t.err
-}
-
-// TextPeek writes callers, the function, callees.
-func TextPeek(w io.Writer, typ Type, p *Peeked, width int, color bool) error {
-	t := newTerminal(w, width, color)
-	t.printf("%s  self %s, total %s %s\n", t.paint(ansiBold, fit(visible(p.Name), min(columns(p.Name), t.width/2))), percent(p.Self), percent(p.Total), of(typ))
-	for _, f := range p.Functions {
-		t.printf("  defined at %s\n", fitEnd(where(f.File, f.Line), t.width-13))
-	}
-	t.edges("called by", p.Callers)
-	t.edges("calls", p.Callees)
-	return t.err
-}
-
 const textRows = 15
-
-func (t *terminal) edges(title string, edges []Edge) {
-	t.printf("%s\n", title)
-	if len(edges) == 0 {
-		t.printf("  nothing that was sampled\n")
-	}
-	for i, e := range edges {
-		if i == textRows {
-			t.printf("  … and %d more\n", len(edges)-i)
-			break
-		}
-		name, kind := visible(e.Frame.Name), e.Frame.Kind
-		if name == "" {
-			name, kind = "(the runtime)", KindRuntime
-		}
-		at := ""
-		if e.Frame.File != "" {
-			at = where(e.Frame.File, e.Frame.Line)
-		}
-		nameWidth := min(max(t.width/3, 12), 40)
-		t.line(fmt.Sprintf("  %8s  ", percent(e.Share)), t.paint(kindColor(kind), fit(name, nameWidth)), fitEnd(at, t.width-nameWidth-14))
-	}
-}
 
 func (t *terminal) line(parts ...string) {
 	t.printf("%s\n", strings.TrimRight(strings.Join(parts[:2], "")+"  "+parts[2], " "))
@@ -101,7 +52,10 @@ func (t *terminal) head(r *Report) {
 	if r.Meta.Title != "" {
 		t.printf("%s\n", t.paint(ansiBold, fit(visible(r.Meta.Title), min(t.width, columns(r.Meta.Title)))))
 	}
-	what := []string{string(r.Type), plural(r.Samples, "sample")}
+	what := []string{string(r.Type), thousands(r.Samples) + " samples"}
+	if r.Samples == 1 {
+		what[1] = "1 sample"
+	}
 	if r.DurationNS > 0 {
 		what[1] += " in " + seconds(r.DurationNS)
 	}
@@ -111,11 +65,27 @@ func (t *terminal) head(r *Report) {
 	what = append(what, verdictText(r))
 	t.wrap("", "  ", strings.Join(what, " · "))
 	if r.Type == Heap {
-		t.printf("allocated %s\n", size(r.BusyBytes))
+		t.printf("allocated in the window %s (not what is kept)\n", size(r.BusyBytes))
 		return
 	}
-	t.wrap("", "  ", fmt.Sprintf("busy %s · waits removed %s · idle %s · program %s · gc %s",
-		seconds(r.BusyNS), seconds(r.RemovedNS), seconds(r.IdleNS), seconds(r.ProgramNS), percent(r.GCShare)))
+	t.wrap("", "  ", fmt.Sprintf("busy %s · waits removed %s · idle %s · native %s · garbage collector %s",
+		lasted(r.BusyNS), lasted(r.RemovedNS), lasted(r.IdleNS), lasted(r.ProgramNS), percent(r.GCShare)))
+}
+
+// lasted keeps short times apart from none.
+func lasted(ns int64) string {
+	if ns < 1e9 {
+		return strconv.FormatInt((ns+5e5)/1e6, 10) + " ms"
+	}
+	return strconv.FormatFloat(float64(ns)/1e9, 'f', 2, 64) + " s"
+}
+
+func thousands(n int64) string {
+	s := strconv.FormatInt(n, 10)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
 }
 
 func verdictText(r *Report) string {

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
+	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -70,7 +72,27 @@ func (sh *shell) report(file string, f reportFlags) error {
 	if f.json {
 		return sh.printJSON(r)
 	}
-	return printReport(sh.stdout, r)
+	width, color := sh.terminal()
+	return report.Text(sh.stdout, r, width, color)
+}
+
+// terminal says how wide the output may be and whether it may have colours.
+// Output that is kept in a file has none, nor a terminal whose owner wants none.
+func (sh *shell) terminal() (width int, color bool) {
+	const kept = 100
+	f, ok := sh.stdout.(*os.File)
+	if !ok {
+		return kept, false
+	}
+	info, err := f.Stat()
+	if err != nil || info.Mode()&os.ModeCharDevice == 0 {
+		return kept, false
+	}
+	width, err = strconv.Atoi(sh.getenv("COLUMNS"))
+	if err != nil {
+		width = kept
+	}
+	return width, sh.getenv("NO_COLOR") == "" && sh.getenv("TERM") != "dumb"
 }
 
 func title(file string) string {

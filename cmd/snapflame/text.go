@@ -32,13 +32,16 @@ func clip(s string, n int) string {
 	return string([]rune(s)[:n-1]) + "…"
 }
 
-// clipLeft keeps the end of s, as the end of a path says most.
-func clipLeft(s string, n int) string {
-	r := []rune(s)
-	if len(r) <= n {
-		return s
+// size writes bytes in decimal units, as reports do.
+func size(n int64) string {
+	switch {
+	case n < 1e3:
+		return fmt.Sprintf("%d B", n)
+	case n < 1e6:
+		return fmt.Sprintf("%.1f kB", float64(n)/1e3)
+	default:
+		return fmt.Sprintf("%.1f MB", float64(n)/1e6)
 	}
-	return "…" + string(r[len(r)-n+1:])
 }
 
 // printJSON writes v as one line that a terminal cannot be steered with:
