@@ -31,6 +31,12 @@
 // before it can be bounded, and takes hexadecimal trace ids for base64; a test
 // holds this reader to it on what both can read.
 //
+// In a storm most TraceItems are alike but for their times and requests. The
+// Listener remembers what was decided of them, by every byte that a decision is
+// made from; the like of one joins its incident without being decoded. What is
+// counted (time, version, route, colo, size) is read of each: nothing is
+// sampled. Tests hold this to decoding and deciding.
+//
 // # Load lines
 //
 // The index needs the healthy invocations of Durable Objects too. The Tail
