@@ -21,7 +21,7 @@ const (
 // logged is one event of Workers Logs.
 type logged struct {
 	raw     json.RawMessage
-	event   map[string]any
+	fields  map[string]any // by their keys with dots
 	id      string
 	at      time.Time
 	visible time.Time
@@ -31,12 +31,14 @@ type logged struct {
 // found from visible on; zero is at once. An event needs a timestamp and a
 // $metadata.id.
 func (s *Server) Log(event []byte, visible time.Time) error {
-	l := logged{raw: event, visible: visible}
-	if err := json.Unmarshal(event, &l.event); err != nil {
+	l := logged{raw: event, visible: visible, fields: map[string]any{}}
+	var e map[string]any
+	if err := json.Unmarshal(event, &e); err != nil {
 		return fmt.Errorf("log an event: %w", err)
 	}
-	id, _ := field(l.event, "$metadata.id").(string)
-	ms, _ := l.event["timestamp"].(float64)
+	flatten(l.fields, "", e)
+	id, _ := l.fields["$metadata.id"].(string)
+	ms, _ := l.fields["timestamp"].(float64)
 	if id == "" || ms == 0 {
 		return fmt.Errorf("log an event: it has no $metadata.id or no timestamp")
 	}
@@ -204,11 +206,11 @@ func (s *Server) findLogs(q *logQuery) []logged {
 	defer s.mu.Unlock()
 	var out []logged
 	for _, l := range s.logs {
-		dataset, _ := l.event["dataset"].(string)
+		dataset, _ := l.fields["dataset"].(string)
 		switch {
 		case l.at.Before(from) || l.at.After(to), l.visible.After(now):
 		case len(q.Parameters.Datasets) > 0 && !slices.Contains(q.Parameters.Datasets, dataset):
-		case matchAll(q.Parameters.Combination, q.Parameters.Filters, l.event):
+		case matchAll(q.Parameters.Combination, q.Parameters.Filters, l.fields):
 			out = append(out, l)
 		}
 	}
@@ -221,10 +223,10 @@ func (s *Server) findLogs(q *logQuery) []logged {
 	return out
 }
 
-func matchAll(combination string, filters []logFilter, event map[string]any) bool {
+func matchAll(combination string, filters []logFilter, fields map[string]any) bool {
 	anyOf := strings.EqualFold(combination, "or")
 	for _, f := range filters {
-		ok := f.Kind == "group" && matchAll(f.Combination, f.Filters, event) || f.Kind != "group" && f.match(event)
+		ok := f.Kind == "group" && matchAll(f.Combination, f.Filters, fields) || f.Kind != "group" && f.match(fields)
 		if ok == anyOf {
 			return anyOf
 		}
@@ -234,8 +236,8 @@ func matchAll(combination string, filters []logFilter, event map[string]any) boo
 
 // match knows the operations that a client of ours may use. Strings are
 // compared with their case.
-func (f *logFilter) match(event map[string]any) bool {
-	v := field(event, f.Key)
+func (f *logFilter) match(fields map[string]any) bool {
+	v := fields[f.Key]
 	have, isText := v.(string)
 	want, _ := f.Value.(string)
 	switch f.Operation {
@@ -261,12 +263,13 @@ func (f *logFilter) match(event map[string]any) bool {
 	return false
 }
 
-// field finds a value by its key with dots.
-func field(event map[string]any, key string) any {
-	var v any = event
-	for part := range strings.SplitSeq(key, ".") {
-		m, _ := v.(map[string]any)
-		v = m[part]
+// flatten gives every value its key with dots.
+func flatten(into map[string]any, prefix string, event map[string]any) {
+	for k, v := range event {
+		if m, ok := v.(map[string]any); ok {
+			flatten(into, prefix+k+".", m)
+			continue
+		}
+		into[prefix+k] = v
 	}
-	return v
 }

@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -45,10 +46,9 @@ func (q *queue) PublishEvent(_ context.Context, script string, data []byte, id s
 
 // store is the shared progress.
 type store struct {
-	p     telemetry.Progress
-	rev   uint64
-	saves int
-	fail  error
+	mu  sync.Mutex
+	p   telemetry.Progress
+	rev uint64
 }
 
 var errConflict = errors.New("changed by another writer")
@@ -56,14 +56,12 @@ var errConflict = errors.New("changed by another writer")
 func (s *store) Load(context.Context) (telemetry.Progress, uint64, error) { return s.p, s.rev, nil }
 
 func (s *store) Save(_ context.Context, p telemetry.Progress, rev uint64) (uint64, error) {
-	if s.fail != nil {
-		return 0, s.fail
-	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if rev != s.rev {
 		return 0, errConflict
 	}
 	s.p, s.rev = p, s.rev+1
-	s.saves++
 	return s.rev, nil
 }
 
@@ -178,10 +176,11 @@ func TestTroubleIsPublishedOnce(t *testing.T) {
 func TestEveryRecordOnceWhateverHappens(t *testing.T) {
 	for seed := range uint64(6) {
 		synctest.Test(t, func(t *testing.T) {
-			rnd := rand.New(rand.NewPCG(seed, 1))
+			dice := func(n uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, n)) } // one for each goroutine
+			rnd, api, queue, traffic := dice(1), dice(2), dice(3), dice(4)
 			w := newWorld(t)
 			w.cf.Fault = func(fakecf.Request) *fakecf.Fault {
-				switch rnd.IntN(12) {
+				switch api.IntN(12) {
 				case 0:
 					return &fakecf.Fault{Any: true, Status: 500}
 				case 1:
@@ -192,7 +191,7 @@ func TestEveryRecordOnceWhateverHappens(t *testing.T) {
 				return nil
 			}
 			w.queue.refuse = func(string) error {
-				if rnd.IntN(40) == 0 {
+				if queue.IntN(40) == 0 {
 					return errors.New("no answer")
 				}
 				return nil
@@ -206,11 +205,11 @@ func TestEveryRecordOnceWhateverHappens(t *testing.T) {
 					select {
 					case <-stop:
 						return
-					case <-time.After(time.Duration(rnd.IntN(8000)) * time.Millisecond):
+					case <-time.After(time.Duration(traffic.IntN(8000)) * time.Millisecond):
 					}
 					id := fmt.Sprintf("id-%d", n)
 					ids = append(ids, id)
-					w.log(id, 0, time.Duration(rnd.IntN(120))*time.Second)
+					w.log(id, 0, time.Duration(traffic.IntN(120))*time.Second)
 				}
 			}()
 			for range 10 {
@@ -315,7 +314,7 @@ func TestAStormBeyondAllBounds(t *testing.T) {
 		w := newWorld(t)
 		w.every = 5 * time.Second
 		go func() {
-			for i := range 30 {
+			for i := range 23 {
 				for k := range 1000 {
 					w.log(fmt.Sprintf("s%d.%d", i, k), time.Duration(k)*time.Millisecond, 0)
 				}
@@ -338,8 +337,8 @@ func TestAStormBeyondAllBounds(t *testing.T) {
 		if calls > 69 {
 			t.Errorf("%d calls in two minutes, want at most the 48 of its share and the first 20 at once", calls)
 		}
-		if len(w.queue.ids) < 10_000 || len(w.queue.ids) < 30_000 && skipped == 0 {
-			t.Errorf("%d of 30,000 published and %d said to be left out", len(w.queue.ids), skipped)
+		if len(w.queue.ids) < 10_000 || len(w.queue.ids) < 23_000 && skipped == 0 {
+			t.Errorf("%d of 23,000 published and %d said to be left out", len(w.queue.ids), skipped)
 		}
 		if n := len(w.store.p.Seen); n > 12*20_001 {
 			t.Errorf("the progress holds %d bytes of ids", n)
@@ -426,6 +425,8 @@ func TestALostLeaseEndsIt(t *testing.T) {
 		w := newWorld(t)
 		go func() {
 			time.Sleep(15 * time.Second)
+			w.store.mu.Lock()
+			defer w.store.mu.Unlock()
 			w.store.rev++
 		}()
 		err := w.run(time.Minute)
