@@ -16,9 +16,15 @@ type Card struct {
 	Sections []Section `json:"sections,omitempty"`
 	Context  []string  `json:"context,omitempty"`
 	Buttons  []Button  `json:"buttons,omitempty"`
-	// Mention is a Slack user, group or "here", set by configuration only; it
-	// is the one thing that is rendered as a real mention.
+	// Mention is a Slack user, group or "here", set by configuration only. It
+	// and Field.Refs are all that is rendered as a real mention.
 	Mention string `json:"mention,omitempty"`
+}
+
+// Person is a field with somebody in it: a live mention where id is a Slack
+// user's, else the name, or what there is of one.
+func Person(label, id, name string) Field {
+	return Field{Label: label, Value: orText(name, id), Refs: []string{id}}
 }
 
 // Field is a short label and its value.
@@ -27,6 +33,10 @@ type Field struct {
 	Value string `json:"value"`
 	Code  bool   `json:"code,omitempty"` // shown in a fixed-width font
 	URL   string `json:"url,omitempty"`
+	// Refs are ids of people, user groups and channels as Slack or the
+	// configuration gave them, never read from text. They become live when all
+	// of them are such ids; else Value is shown.
+	Refs []string `json:"refs,omitempty"`
 }
 
 // Section is a paragraph with an optional heading; Lines become a list.

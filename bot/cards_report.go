@@ -125,17 +125,17 @@ func (w Writer) reportFields(c Case, r capture.Record, s Summary) []Field {
 	}
 	f = append(f, Field{Label: "Compared with", Value: orText(s.Baseline, "nothing: there is no baseline yet")})
 	if r.RequestedBy != "" {
-		f = append(f, Field{Label: "Asked by", Value: c.who(r.RequestedBy)})
+		f = append(f, Person("Asked by", r.RequestedBy, c.nameOf(r.RequestedBy)))
 	}
 	return f
 }
 
-// who is a person by name where it is known.
-func (c Case) who(id string) string {
+// nameOf is a person's name where it is known.
+func (c Case) nameOf(id string) string {
 	if id == c.RequestedBy {
-		return orText(c.RequestedName, id)
+		return c.RequestedName
 	}
-	return id
+	return ""
 }
 
 func confidenceWords(t capture.Type, s Summary) string {

@@ -147,7 +147,7 @@ func (w Writer) rootFields(c Case) []Field {
 		f = append(f, Field{Label: "Picked", Value: strings.Join(nonEmpty(c.Picked.Entrypoint, short(c.Picked.ObjectID)), " "), Code: true})
 	}
 	if c.RequestedBy != "" {
-		f = append(f, Field{Label: "Asked by", Value: orText(c.RequestedName, c.RequestedBy)})
+		f = append(f, Person("Asked by", c.RequestedBy, c.RequestedName))
 	}
 	if c.Count > 0 {
 		f = append(f, Field{Label: "Events", Value: countWords(c)})

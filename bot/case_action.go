@@ -13,7 +13,8 @@ import (
 type Refusal struct { //nolint:errname // it is a refusal, to people and in logs
 	Reason   RefusalReason
 	Sentence string
-	Capture  string // the capture that is in the way
+	Refs     []string // people, groups or channels that may, by id
+	Capture  string   // the capture that is in the way
 	Incident string
 }
 

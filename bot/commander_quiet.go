@@ -43,7 +43,7 @@ func (m *Commander) quiet(ctx context.Context, r Request, cmd Command) (Reply, e
 		}
 	}
 	now := m.o.Now()
-	s := triggers.Silence{ID: silenceKey(cmd.Worker), Script: cmd.Worker, Until: now.Add(cmd.Duration), By: r.UserID}
+	s := triggers.Silence{ID: silenceKey(cmd.Worker), Script: cmd.Worker, Until: now.Add(cmd.Duration), By: orText(clip(r.UserName, 80), r.UserID)}
 	if err := m.o.Silences.Add(ctx, s); err != nil {
 		return Reply{}, err
 	}
@@ -101,7 +101,7 @@ func (m *Commander) pause(ctx context.Context, r Request, cmd Command) (Reply, e
 		}
 		return Reply{Card: &Card{Icon: "arrow_forward", Verdict: text, Text: text}}, nil
 	}
-	p := Pause{By: r.UserID, At: now}
+	p := Pause{By: r.UserID, Name: clip(r.UserName, 80), At: now}
 	if cmd.Duration > 0 {
 		p.Until = now.Add(cmd.Duration)
 	}

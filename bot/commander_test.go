@@ -164,6 +164,7 @@ func TestWhoMay(t *testing.T) {
 		"elsewhere":             {bot.Permit{Channels: []string{"C0DEV"}}, false},
 		"she, but elsewhere":    {bot.Permit{Users: []string{"U0ALICE"}, Channels: []string{"C0DEV"}}, false},
 		"another workspace":     {bot.Permit{Team: "T0OURS"}, false},
+		"our organisation":      {bot.Permit{Team: "T0OURS", Org: "T0GUEST"}, true},
 	}
 	for name, permit := range permits {
 		for what, r := range asked {

@@ -13,14 +13,15 @@ import (
 // Pause keeps captures from starting until it ends or somebody resumes. Jobs
 // wait meanwhile; nothing is lost.
 type Pause struct {
-	By    string    `json:"by"`
+	By    string    `json:"by"`             // Slack user id
+	Name  string    `json:"name,omitempty"` // what that person is called, when known
 	At    time.Time `json:"at"`
 	Until time.Time `json:"until,omitzero"` // zero: until resumed
 }
 
 // Sentence says who paused and until when.
 func (p Pause) Sentence(now time.Time) string {
-	s := fmt.Sprintf("Captures are paused by %s since %s", p.By, stamp(p.At))
+	s := fmt.Sprintf("Captures are paused by %s since %s", orText(p.Name, p.By), stamp(p.At))
 	if p.Until.IsZero() {
 		return s + ", until somebody resumes them."
 	}

@@ -2,9 +2,7 @@ package bot
 
 import (
 	"context"
-	"fmt"
 	"slices"
-	"strings"
 )
 
 // Permit says who may start captures, and silence and pause them. Everything
@@ -14,6 +12,7 @@ import (
 // may it be done here. An empty list asks nothing.
 type Permit struct {
 	Team     string   // workspace id; people of others (shared channels) may not; empty: not checked
+	Org      string   // id of the organisation the workspace is in, by which Slack names its people too
 	Users    []string // user ids
 	Groups   []string // user group ids: whoever is in one may as well
 	Channels []string // channel ids; empty: anywhere
@@ -22,12 +21,11 @@ type Permit struct {
 
 // Check returns why the person may not, or nil. Who cannot be checked may not.
 func (p Permit) Check(ctx context.Context, r Request) *Refusal {
-	if p.Team != "" && r.TeamID != "" && r.TeamID != p.Team {
+	if p.Team != "" && r.TeamID != "" && r.TeamID != p.Team && (p.Org == "" || r.TeamID != p.Org) {
 		return &Refusal{Reason: RefusedWorkspace, Sentence: "Only people of the workspace that runs snapflame may do this. Ask one of them; everyone can read."}
 	}
 	if len(p.Channels) > 0 && !slices.Contains(p.Channels, r.ChannelID) {
-		return &Refusal{Reason: RefusedChannel, Sentence: fmt.Sprintf(
-			"This cannot be done in this channel: slack.allowed_channels has %s. Say it there.", strings.Join(p.Channels, ", "))}
+		return &Refusal{Reason: RefusedChannel, Refs: p.Channels, Sentence: "This cannot be done in this channel, but in those of slack.allowed_channels. Say it there."}
 	}
 	if len(p.Users) == 0 && len(p.Groups) == 0 {
 		return nil
@@ -50,19 +48,8 @@ func (p Permit) Check(ctx context.Context, r Request) *Refusal {
 	if unchecked {
 		return &Refusal{Reason: RefusedUser, Sentence: "Slack could not tell just now whether you are in a group that may do this. Try again in a minute; if it stays, the bot lacks the scope usergroups:read."}
 	}
-	return &Refusal{Reason: RefusedUser, Sentence: "You are not among those who may do this: " + p.who() + ". Ask one of them, or have your id (" + r.UserID + ") added to slack.allowed_users."}
-}
-
-func (p Permit) who() string {
-	var parts []string
-	if n := len(p.Users); n > 0 {
-		parts = append(parts, strings.Join(firstN(p.Users, 10), ", "))
-		if n > 10 {
-			parts = append(parts, fmt.Sprintf("%d more", n-10))
-		}
+	return &Refusal{
+		Reason: RefusedUser, Refs: append(slices.Clone(p.Users), p.Groups...),
+		Sentence: "You are not among those who may do this. Ask one of them, or have your id (" + r.UserID + ") added to slack.allowed_users.",
 	}
-	for _, g := range p.Groups {
-		parts = append(parts, "members of "+g)
-	}
-	return strings.Join(parts, ", ")
 }

@@ -169,6 +169,9 @@ func fieldLabel(s string) string {
 }
 
 func fieldValue(f bot.Field, limit int) string {
+	if live, ok := references(f.Refs); ok {
+		return live
+	}
 	if f.URL != "" {
 		return link(f.URL, f.Value, maxField-200)
 	}

@@ -189,9 +189,31 @@ func icon(s string) string {
 }
 
 var (
-	userID  = regexp.MustCompile(`^[UW][A-Z0-9]{5,20}$`)
-	groupID = regexp.MustCompile(`^S[A-Z0-9]{5,20}$`)
+	userID    = regexp.MustCompile(`^[UW][A-Z0-9]{5,20}$`)
+	groupID   = regexp.MustCompile(`^S[A-Z0-9]{5,20}$`)
+	channelID = regexp.MustCompile(`^[CG][A-Z0-9]{5,20}$`)
 )
+
+// maxRefs is how many people, groups and channels one field names.
+const maxRefs = 20
+
+// references are ids in Slack's markup; false unless each is one.
+func references(ids []string) (string, bool) {
+	var out []string
+	for _, id := range ids[:min(len(ids), maxRefs)] {
+		switch {
+		case userID.MatchString(id):
+			out = append(out, Mention{user: id}.String())
+		case groupID.MatchString(id):
+			out = append(out, Mention{group: id}.String())
+		case channelID.MatchString(id):
+			out = append(out, "<#"+id+">")
+		default:
+			return "", false
+		}
+	}
+	return strings.Join(out, " "), len(out) > 0
+}
 
 // Mention is who a card calls: read from configuration, never from an event.
 type Mention struct{ user, group, broadcast string }

@@ -62,6 +62,9 @@ var errLate = errors.New("operation_timeout: the app did not acknowledge in time
 // over Socket Mode, and does what Slack does with the acknowledgement.
 func (w *Workspace) Deliver(ctx context.Context, a Act) (Ack, error) {
 	w.init()
+	w.mu.Lock()
+	w.acted[a.User] = true
+	w.mu.Unlock()
 	send := w.overSocket
 	if w.RequestURL != "" {
 		send = w.overHTTP

@@ -239,12 +239,13 @@ func (w *Workspace) addReaction(r *request) (map[string]any, error) {
 	return nil, nil
 }
 
-// mentions records every live mention that was not allowed, and addresses that
+// mentions records every live mention that was not allowed and is of nobody who
+// asked the app for something, and addresses that
 // Slack would make into links by itself.
 func (w *Workspace) mentions(where, text string, blocks json.RawMessage) {
 	check := func(s string) {
 		for _, m := range liveMarkup.FindAllString(s, -1) {
-			if !slices.Contains(w.AllowMentions, m) {
+			if !slices.Contains(w.AllowMentions, m) && !w.acted[strings.Trim(m, "<@>")] {
 				w.note("%s mentions %s: %.80q", where, m, s)
 			}
 		}

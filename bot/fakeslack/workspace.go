@@ -64,6 +64,7 @@ type Workspace struct {
 	views    map[string]*View
 	homes    map[string]*View // by user
 	triggers map[string]*trigger
+	acted    map[string]bool // people who asked the app for something
 	urls     map[string]*responseURL
 	uploads  []*share
 	buckets  map[string]*bucket
@@ -109,6 +110,7 @@ func (w *Workspace) init() {
 		w.views = map[string]*View{}
 		w.homes = map[string]*View{}
 		w.triggers = map[string]*trigger{}
+		w.acted = map[string]bool{}
 		w.urls = map[string]*responseURL{}
 		w.buckets = map[string]*bucket{}
 		w.changed = make(chan struct{})

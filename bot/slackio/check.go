@@ -185,13 +185,20 @@ func (c *Client) Scopes() []string {
 	return slices.Clone(c.scopes)
 }
 
-// Workspace is the workspace's address, for Permalink.
-func (c *Client) Workspace(ctx context.Context) (string, error) {
+// Home is the workspace that the bot token belongs to.
+type Home struct {
+	URL  string // for Permalink
+	Team string // its id
+	Org  string // id of the Enterprise Grid organisation it is in; empty: none
+}
+
+// Home asks Slack for it.
+func (c *Client) Home(ctx context.Context) (Home, error) {
 	auth, err := c.api.AuthTestContext(ctx)
 	if err != nil {
-		return "", fmt.Errorf("ask Slack for the workspace: %w", err)
+		return Home{}, fmt.Errorf("ask Slack for the workspace: %w", err)
 	}
-	return auth.URL, nil
+	return Home{URL: auth.URL, Team: auth.TeamID, Org: auth.EnterpriseID}, nil
 }
 
 const groupFor = time.Minute

@@ -24,7 +24,7 @@ func BenchmarkRoot(b *testing.B) {
 	c := slackio.NewClient(fakeslack.BotToken, slackio.ClientOptions{APIURL: base})
 	b.Run("bare call", func(b *testing.B) {
 		for b.Loop() {
-			if _, err := c.Workspace(b.Context()); err != nil {
+			if _, err := c.Home(b.Context()); err != nil {
 				b.Fatal(err)
 			}
 		}

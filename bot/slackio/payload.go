@@ -47,6 +47,7 @@ type interaction struct {
 		ID       string `json:"id"`
 		Username string `json:"username"`
 		Name     string `json:"name"`
+		TeamID   string `json:"team_id"` // the person's, which team is not in a channel that workspaces share
 	} `json:"user"`
 	Channel struct {
 		ID string `json:"id"`
@@ -131,7 +132,7 @@ func readInteraction(raw []byte) (inbound, error) {
 		return inbound{}, err
 	}
 	in := inbound{once: p.TriggerID, ephemeral: p.Container.Ephemeral, Request: bot.Request{
-		TeamID: p.Team.ID, UserID: p.User.ID, UserName: first(p.User.Username, p.User.Name), ChannelID: first(p.Channel.ID, p.Container.ChannelID),
+		TeamID: first(p.User.TeamID, p.Team.ID), UserID: p.User.ID, UserName: first(p.User.Username, p.User.Name), ChannelID: first(p.Channel.ID, p.Container.ChannelID),
 		ThreadTS: first(p.Container.ThreadTS, p.Message.ThreadTS), MessageTS: first(p.Container.MessageTS, p.MessageTS, p.Message.TS),
 		TriggerID: p.TriggerID, ResponseURL: p.ResponseURL,
 	}}
@@ -188,13 +189,17 @@ func readEvent(raw []byte) (inbound, error) {
 			Channel  string `json:"channel"`
 			Kind     string `json:"channel_type"`
 			Tab      string `json:"tab"`
+			// Whose workspace the author is of, which team_id is not in a channel
+			// that several workspaces share.
+			Team     string `json:"team"`
+			UserTeam string `json:"user_team"`
 		} `json:"event"`
 	}
 	if err := json.Unmarshal(raw, &p); err != nil {
 		return inbound{}, err
 	}
 	e := p.Event
-	in := inbound{once: p.EventID, Request: bot.Request{TeamID: p.TeamID, UserID: e.User, ChannelID: e.Channel, ThreadTS: e.ThreadTS, MessageTS: e.TS}}
+	in := inbound{once: p.EventID, Request: bot.Request{TeamID: first(e.UserTeam, e.Team, p.TeamID), UserID: e.User, ChannelID: e.Channel, ThreadTS: e.ThreadTS, MessageTS: e.TS}}
 	switch {
 	case p.Type != "event_callback" || e.BotID != "" || e.Subtype != "" || e.User == "":
 		return in, errNotForUs // ours too: what the bot says is an event as well

@@ -22,9 +22,12 @@ type slackSide struct {
 	sender *slackio.Sender
 	doors  *slackio.Receiver
 
-	mu        sync.Mutex
-	workspace string // its address, for permalinks
-	sending   bool   // this replica holds the sender's lease
+	mu      sync.Mutex
+	home    slackio.Home
+	homed   bool // home is known
+	sending bool // this replica holds the sender's lease
+
+	asking sync.Mutex // held while Slack is asked for home
 }
 
 func (a *App) wireSlack(ctx context.Context) error {
@@ -63,7 +66,7 @@ func (a *App) wireReceiver() {
 		SilenceDefault: time.Duration(c.Silence.Default), SilenceMax: time.Duration(c.Silence.Max), Log: a.log,
 	})
 	a.slack.doors = slackio.NewReceiver(a.slack.client, commander, slackio.ReceiverOptions{
-		SigningSecret: c.Slack.SigningSecret.Reveal(), Sockets: sockets(c.SlackMode()), Logger: a.log,
+		SigningSecret: c.Slack.SigningSecret.Reveal(), Sockets: sockets(c.SlackMode()), Command: c.Slack.Command, Logger: a.log,
 		Observe: func(kind bot.RequestKind, outcome string, acked, _ time.Duration) {
 			a.metrics.requests.WithLabelValues(string(kind), outcome).Inc()
 			a.metrics.measured("slack_ack", acked)
@@ -74,7 +77,10 @@ func (a *App) wireReceiver() {
 
 func (a *App) permit() bot.Permit {
 	c := a.config().Slack
-	return bot.Permit{Users: c.Users, Groups: c.Usergroups, Channels: c.Channels, Members: a.slack.client}
+	// While Slack cannot be asked no answer of ours arrives either: then the
+	// other questions are asked alone.
+	home := a.slack.workspace(context.Background())
+	return bot.Permit{Team: home.Team, Org: home.Org, Users: c.Users, Groups: c.Usergroups, Channels: c.Channels, Members: a.slack.client}
 }
 
 // routes adds Slack's three doors. Without a signing secret they refuse all.
@@ -111,18 +117,37 @@ func (s *slackSide) health() string {
 
 // permalink asks Slack once where the workspace is; the rest is arithmetic.
 func (s *slackSide) permalink(ctx context.Context, channel, ts string) string {
+	home := s.workspace(ctx)
+	return slackio.Permalink(home.URL, channel, ts)
+}
+
+// workspace is where we are, which Slack is asked for until it has said so; the
+// zero Home while it has not.
+func (s *slackSide) workspace(ctx context.Context) slackio.Home {
+	if home, known := s.known(); known {
+		return home
+	}
+	s.asking.Lock() // one asks, the others wait for its answer
+	defer s.asking.Unlock()
+	if home, known := s.known(); known {
+		return home
+	}
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	home, err := s.client.Home(ctx)
+	if err != nil {
+		return slackio.Home{}
+	}
+	s.mu.Lock()
+	s.home, s.homed = home, true
+	s.mu.Unlock()
+	return home
+}
+
+func (s *slackSide) known() (slackio.Home, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.workspace == "" {
-		ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
-		defer cancel()
-		url, err := s.client.Workspace(ctx)
-		if err != nil {
-			return ""
-		}
-		s.workspace = url
-	}
-	return slackio.Permalink(s.workspace, channel, ts)
+	return s.home, s.homed
 }
 
 // sent counts deliveries.
@@ -137,7 +162,8 @@ func (a *App) sent(n slackio.Note) {
 	}
 }
 
-// outboxQueue hands the outbox to the sender.
+// outboxQueue hands the outbox to the sender, and keeps alive what the sender
+// holds: it waits for Slack's pace far longer than the engine waits for us.
 type outboxQueue struct{ o *jet.Outbox }
 
 var _ slackio.Queue = outboxQueue{}
@@ -150,12 +176,51 @@ func (q outboxQueue) Next(ctx context.Context) (slackio.Delivery, error) {
 			return nil, err
 		}
 		if p != nil {
-			return p, nil
+			h := &heldPost{p: p, quit: make(chan struct{})}
+			go h.keep()
+			return h, nil
 		}
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
 	}
+}
+
+// heldPost is a post in the sender's hands.
+type heldPost struct {
+	p    *jet.Post
+	quit chan struct{}
+	once sync.Once
+}
+
+// Post implements slackio.Delivery.
+func (h *heldPost) Post() bot.Post { return h.p.Post() }
+
+// keep lasts until Ack or Later. A touch that fails is one of the next: a
+// connection that comes back within five seconds has lost nothing.
+func (h *heldPost) keep() {
+	t := time.NewTicker(time.Second)
+	defer t.Stop()
+	for {
+		select {
+		case <-h.quit:
+			return
+		case <-t.C:
+			_ = h.p.Touch()
+		}
+	}
+}
+
+// Ack implements slackio.Delivery.
+func (h *heldPost) Ack(ctx context.Context) error {
+	defer h.once.Do(func() { close(h.quit) })
+	return h.p.Ack(ctx)
+}
+
+// Later implements slackio.Delivery.
+func (h *heldPost) Later(delay time.Duration) error {
+	defer h.once.Do(func() { close(h.quit) })
+	return h.p.Later(delay)
 }
 
 // storedFiles opens pictures for the sender.
