@@ -111,7 +111,7 @@ func newMatrix(t *testing.T, history bool, change ...func(*world)) *matrix {
 		m.seed, _ = strconv.ParseUint(s, 10, 64)
 	}
 	m.rnd = rand.New(rand.NewPCG(m.seed, 1))
-	m.world = newWorld(t, append(change, func(w *world) {
+	m.world = newWorld(t, append([]func(*world){func(w *world) {
 		w.env["SNAPFLAME_CAPTURE_DURATION"], w.env["SNAPFLAME_CAPTURE_SPACING"] = matrixDuration.String(), matrixSpacing.String()
 		w.env["SNAPFLAME_INCIDENT_QUIET"], w.env["SNAPFLAME_CAPTURE_PER_HOUR"] = matrixQuiet.String(), strconv.Itoa(matrixPerHour)
 		w.env["SNAPFLAME_CAPTURE_CONCURRENCY"] = strconv.Itoa(matrixConcurrency)
@@ -128,7 +128,7 @@ func newMatrix(t *testing.T, history bool, change ...func(*world)) *matrix {
 			routes = append(routes, "{script: "+script+", channel: "+matrixChannel(i)+"}")
 		}
 		w.env["SNAPFLAME_SLACK_ROUTES"] = "[" + strings.Join(routes, ", ") + "]"
-	})...)
+	}}, change...)...)
 	if history {
 		m.slack.SetScopes(append(fakeslack.DefaultScopes(), "channels:history")...)
 	}
