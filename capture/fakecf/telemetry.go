@@ -2,6 +2,7 @@ package fakecf
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"net/http"
@@ -40,7 +41,7 @@ func (s *Server) Log(event []byte, visible time.Time) error {
 	id, _ := l.fields["$metadata.id"].(string)
 	ms, _ := l.fields["timestamp"].(float64)
 	if id == "" || ms == 0 {
-		return fmt.Errorf("log an event: it has no $metadata.id or no timestamp")
+		return errors.New("log an event: it has no $metadata.id or no timestamp")
 	}
 	l.id, l.at = id, time.UnixMilli(int64(ms))
 	s.mu.Lock()

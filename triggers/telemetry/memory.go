@@ -121,7 +121,7 @@ func (m *memory) add(id string, at time.Time) {
 
 // seconds rounds up, so that what is forgotten by the second is before it.
 func seconds(at time.Time) uint32 {
-	return uint32(min(max((at.UnixMilli()+999)/1000, 0), 1<<32-1)) //nolint:gosec // bounded
+	return uint32(min(max((at.UnixMilli()+999)/1000, 0), 1<<32-1))
 }
 
 func hash(id string) uint64 {

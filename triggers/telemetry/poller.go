@@ -57,7 +57,7 @@ const (
 
 // Failure is why a poll ended early. What was published until then stays
 // published; the next poll asks for the same window again.
-type Failure struct {
+type Failure struct { //nolint:errname // as capture.Failure is: what a poll ends with
 	Reason     Reason
 	Status     int           // of the answer; 0: there was none
 	RetryAfter time.Duration // 0: not said

@@ -38,10 +38,14 @@ func (a *App) wirePoll() error {
 	}
 	p := &polling{
 		a: a,
-		polls: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "snapflame_polls_total",
-			Help: "Polls of Workers Logs by how they ended."}, []string{"result"}),
-		events: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "snapflame_polled_events_total",
-			Help: "Events that polls found: published, late (published as well), known from an earlier poll, or skipped."}, []string{"result"}),
+		polls: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "snapflame_polls_total",
+			Help: "Polls of Workers Logs by how they ended.",
+		}, []string{"result"}),
+		events: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "snapflame_polled_events_total",
+			Help: "Events that polls found: published, late (published as well), known from an earlier poll, or skipped.",
+		}, []string{"result"}),
 	}
 	a.metrics.registry.MustRegister(p.polls, p.events)
 	poller, err := telemetry.New(pollQueue{a.jet.Events()}, pollStore{a.jet.State()}, telemetry.Options{
