@@ -3,12 +3,9 @@ package pages
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/base64"
 	"errors"
 	"io"
 	"net/http"
-	"regexp"
 
 	"github.com/snapflame/snapflame/bot"
 	"github.com/snapflame/snapflame/capture"
@@ -102,7 +99,8 @@ func (p *pages) drawn(w http.ResponseWriter, r *http.Request, contentType string
 	headers(w)
 	w.Header().Set("Content-Type", contentType)
 	if contentType == "text/html; charset=utf-8" {
-		w.Header().Set("Content-Security-Policy", ownPolicy(out.Bytes()))
+		// Frames cannot be forbidden in the page itself.
+		w.Header().Set("Content-Security-Policy", flame.Policy()+"; frame-ancestors 'none'")
 	}
 	_, _ = w.Write(out.Bytes())
 }
@@ -122,17 +120,4 @@ func (p *pages) svg(w http.ResponseWriter, r *http.Request) {
 // flamegraph is the self-contained page, as it is stored and sent around.
 func (p *pages) flamegraph(w http.ResponseWriter, r *http.Request) {
 	p.drawn(w, r, "text/html; charset=utf-8", flame.HTML)
-}
-
-var inlineParts = regexp.MustCompile(`(?s)<(script|style)(?:\s[^>]*)?>(.*?)</(?:script|style)>`)
-
-// ownPolicy allows exactly the scripts and styles that the page carries, by
-// their hashes: the page is self-contained and its policy can be, too.
-func ownPolicy(html []byte) string {
-	src := map[string]string{"script": "", "style": ""}
-	for _, m := range inlineParts.FindAllSubmatch(html, -1) {
-		sum := sha256.Sum256(m[2])
-		src[string(m[1])] += " 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
-	}
-	return "default-src 'none'; script-src" + src["script"] + "; style-src" + src["style"] + "; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 }

@@ -19,7 +19,7 @@ var words = template.FuncMap{ //nolint:gochecknoglobals // read-only
 	"class": classWords, "target": targetWords, "short": short, "pct": percent, "n": number, "clock": clock,
 	"stamp": stamp, "iso": iso, "span": span, "ago": ago, "bytes": size, "state": stateWords, "attribution": attributionWords,
 	"version": shortVersion, "place": place, "lasting": lasting,
-	"dict":    dict, "hhmm": func(t time.Time) string { return t.UTC().Format("1504") }, "minute": func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04") },
+	"dict": dict, "hhmm": func(t time.Time) string { return t.UTC().Format("1504") }, "minute": func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04") },
 	"ms": func(ns int64) string { return span(time.Duration(ns).Round(time.Millisecond)) }, "points": points, "per": per, "verdict": verdictWords,
 }
 

@@ -241,7 +241,7 @@ func TestRefusals(t *testing.T) {
 	bad := *ok
 	bad.Tree = &report.Tree{Frames: ok.Tree.Frames, Nodes: []report.Node{{Frame: -1, Parent: -1, Total: 2}, {Parent: 5, Total: 2}}}
 	type draws = map[string]func(io.Writer, *report.Report) error
-	all := draws{"PNG": flame.PNG, "SVG": flame.SVG, "HTML": flame.HTML, "Fragment": flame.Fragment}
+	all := draws{"PNG": flame.PNG, "SVG": flame.SVG, "HTML": flame.HTML}
 	for _, c := range []struct {
 		name string
 		r    *report.Report

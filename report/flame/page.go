@@ -38,20 +38,13 @@ func asset(name string) []byte {
 	return b
 }
 
-// Script is the page's script, for a page that embeds Fragment: serve it, or
-// inline it under a nonce or ScriptHash. It makes no request and sets no HTML.
-func Script() []byte { return bytes.Clone(script()) }
-
-// Style is the page's style sheet, to serve or to inline likewise. Every class
-// and variable in it starts with "sf".
-func Style() []byte { return asset("flame.css") }
-
-// ScriptHash is the source expression that allows Script inline in a
-// Content-Security-Policy, with its quotes.
-func ScriptHash() string { return hash(script()) }
-
-// StyleHash is the same for Style.
-func StyleHash() string { return hash(asset("flame.css")) }
+// Policy is the Content-Security-Policy of the page: it allows the script and
+// the style that the page carries, by their hashes, and nothing else. The page
+// has it as an element; a server that adds to it sends it as a header, too.
+func Policy() string {
+	return "default-src 'none'; script-src " + hash(script()) + "; style-src " + hash(asset("flame.css")) +
+		"; base-uri 'none'; form-action 'none'"
+}
 
 func hash(b []byte) string {
 	sum := sha256.Sum256(b)
@@ -94,18 +87,11 @@ func newView(r *report.Report) (view, error) {
 	return v, nil
 }
 
-// Fragment writes the flamegraph as one element and its data, for a page that
-// brings Style and Script itself. The page keeps one fragment. The error is
-// ErrEmpty, ErrTree or w's.
-func Fragment(w io.Writer, r *report.Report) error { return execute(w, r, "fragment.tmpl") }
-
 // HTML writes the flamegraph as one file that needs no network and no server:
 // zoom, search, callers and callees, table, comparison, by mouse, touch,
 // keyboard and screen reader. Its policy allows this script and this style and
 // nothing else. The error is ErrEmpty, ErrTree or w's.
-func HTML(w io.Writer, r *report.Report) error { return execute(w, r, "page.tmpl") }
-
-func execute(w io.Writer, r *report.Report, name string) error {
+func HTML(w io.Writer, r *report.Report) error {
 	v, err := newView(r)
 	if err != nil {
 		return err
@@ -116,9 +102,8 @@ func execute(w io.Writer, r *report.Report, name string) error {
 	}
 	v.Script = template.JS(script())           //nolint:gosec // our own file
 	v.Style = template.CSS(asset("flame.css")) //nolint:gosec // our own file
-	v.Policy = "default-src 'none'; script-src " + ScriptHash() + "; style-src " + StyleHash() +
-		"; base-uri 'none'; form-action 'none'"
-	if err := t.ExecuteTemplate(w, name, v); err != nil {
+	v.Policy = Policy()
+	if err := t.ExecuteTemplate(w, "page.tmpl", v); err != nil {
 		return fmt.Errorf("write the page: %w", err)
 	}
 	return nil
