@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"testing"
 	"time"
 
@@ -128,17 +127,4 @@ func (w *world) external() {
 	n.start()
 	n.ready()
 	w.env["NATS_URL"] = "nats://" + w.nats
-}
-
-func portOf(t testing.TB, addr string) int {
-	t.Helper()
-	_, port, err := net.SplitHostPort(addr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := strconv.Atoi(port)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
 }
