@@ -209,7 +209,7 @@ func forever(log zerolog.Logger, name string, run func(context.Context) error) f
 	}
 }
 
-// class returns a label for a class, whatever it holds.
+// classLabel bounds what a metric is labelled with, whatever a class holds.
 func classLabel(c triggers.Class) string {
 	switch c {
 	case triggers.ClassOverloaded, triggers.ClassExceededMemory, triggers.ClassExceededCPU, triggers.ClassAccountOverloaded:
