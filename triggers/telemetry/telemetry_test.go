@@ -155,7 +155,7 @@ func TestTroubleIsPublishedOnce(t *testing.T) {
 		w.logRaw(record("healthy", now, "", "ok"), now)
 		w.logRaw(record("other", now, "TypeError: x is not a function", "exception"), now)
 		w.log("old", 10*time.Minute, 0)
-		if err := w.run(3 * time.Minute); err != nil {
+		if err := w.run(175 * time.Second); err != nil {
 			t.Fatal(err)
 		}
 		w.once("overloaded", "memory", "cpu", "account", "line")
