@@ -213,18 +213,7 @@ func (c *Cases) ClosedCases(ctx context.Context, before time.Time, limit int) ([
 	if err := c.j.await(ctx); err != nil {
 		return nil, err
 	}
-	out := []bot.Case{}
-	for _, id := range c.j.incidents.page(before, limit) {
-		v, _, err := c.ClosedCase(ctx, id)
-		if errors.Is(err, capture.ErrNotFound) {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, v)
-	}
-	return out, nil
+	return listed(ctx, c.j.incidents.page(before, limit), c.ClosedCase)
 }
 
 // WatchAll calls f with every case, open and closed, then init, then with every

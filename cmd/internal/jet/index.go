@@ -2,6 +2,7 @@ package jet
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sort"
 	"strings"
@@ -10,6 +11,8 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/tidwall/gjson"
+
+	"github.com/snapflame/snapflame/capture"
 )
 
 // indexRows is how many closed cases, or records, a list reaches back. What is
@@ -135,4 +138,20 @@ func (x *index) oldest(keep int, before time.Time) []string {
 	}
 	slices.Reverse(out)
 	return out
+}
+
+// listed reads what a page of an index names. What has gone since is left out.
+func listed[T any](ctx context.Context, ids []string, read func(ctx context.Context, id string) (T, uint64, error)) ([]T, error) {
+	out := []T{}
+	for _, id := range ids {
+		v, _, err := read(ctx, id)
+		if errors.Is(err, capture.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, v)
+	}
+	return out, nil
 }

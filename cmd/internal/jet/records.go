@@ -3,7 +3,6 @@ package jet
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -55,18 +54,7 @@ func (r *Records) RecordsList(ctx context.Context, before time.Time, limit int) 
 	if err := r.j.await(ctx); err != nil {
 		return nil, err
 	}
-	out := []capture.Record{}
-	for _, id := range r.j.captures.page(before, limit) {
-		v, _, err := r.Record(ctx, id)
-		if errors.Is(err, capture.ErrNotFound) {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, v)
-	}
-	return out, nil
+	return listed(ctx, r.j.captures.page(before, limit), r.Record)
 }
 
 // WatchRecords calls f with every record, then init, then with every change,
