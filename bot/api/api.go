@@ -137,17 +137,27 @@ func (a *api) capture(w http.ResponseWriter, r *http.Request) {
 	cached(w, r, rec)
 }
 
-func (a *api) profile(w http.ResponseWriter, r *http.Request) {
+// stored is the capture that a request names, with its bytes, and says so to
+// the audit; where there is none it has answered.
+func (a *api) stored(w http.ResponseWriter, r *http.Request, action string) (capture.Record, []byte, bool) {
 	id := r.PathValue("id")
 	rec, _, err := a.Captures.Record(r.Context(), id)
 	if fail(w, err) {
-		return
+		return rec, nil, false
 	}
 	data, err := a.Captures.Profile(r.Context(), id)
 	if fail(w, err) {
+		return rec, nil, false
+	}
+	a.Audit(r, action, id)
+	return rec, data, true
+}
+
+func (a *api) profile(w http.ResponseWriter, r *http.Request) {
+	rec, data, ok := a.stored(w, r, "download")
+	if !ok {
 		return
 	}
-	a.Audit(r, "download", id)
 	name := "profile-" + rec.ID + "." + string(rec.Type) + ".pb"
 	if len(data) > 1 && data[0] == 0x1f && data[1] == 0x8b {
 		name += ".gz"

@@ -29,16 +29,10 @@ const (
 // and its bytes. It moves captures between installations, and into an archive
 // before their retention ends.
 func (a *api) export(w http.ResponseWriter, r *http.Request) {
-	id := r.PathValue("id")
-	rec, _, err := a.Captures.Record(r.Context(), id)
-	if fail(w, err) {
+	rec, data, ok := a.stored(w, r, "export")
+	if !ok {
 		return
 	}
-	data, err := a.Captures.Profile(r.Context(), id)
-	if fail(w, err) {
-		return
-	}
-	a.Audit(r, "export", id)
 	var b bytes.Buffer
 	if err := pack(&b, rec, data); err != nil {
 		Problem(w, http.StatusInternalServerError, "the capture cannot be written", "download its profile instead: /api/v1/captures/{id}/profile")
@@ -46,7 +40,7 @@ func (a *api) export(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/zip")
 	w.Header().Set("Content-Disposition", `attachment; filename="capture-`+fileName(rec.ID)+`.zip"`)
-	_, _ = w.Write(b.Bytes())
+	serve(w, r, b.Bytes())
 }
 
 func pack(w io.Writer, rec capture.Record, data []byte) error {
