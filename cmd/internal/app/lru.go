@@ -26,7 +26,7 @@ func newLRU[K comparable, V any](limit int) *lru[K, V] {
 	return &lru[K, V]{limit: limit, items: map[K]*list.Element{}, order: list.New()}
 }
 
-func (l *lru[K, V]) get(key K, make func() (V, error)) (V, error) {
+func (l *lru[K, V]) get(key K, compute func() (V, error)) (V, error) {
 	l.mu.Lock()
 	e, ok := l.items[key]
 	if ok {
@@ -41,7 +41,7 @@ func (l *lru[K, V]) get(key K, make func() (V, error)) (V, error) {
 	}
 	item := e.Value.(*lruItem[K, V]) //nolint:forcetypeassert // as above
 	l.mu.Unlock()
-	item.once.Do(func() { item.value, item.err = make() })
+	item.once.Do(func() { item.value, item.err = compute() })
 	if item.err != nil {
 		l.mu.Lock()
 		if l.items[key] == e {

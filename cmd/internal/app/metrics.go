@@ -30,44 +30,61 @@ type metrics struct {
 }
 
 // fast are buckets for what should take milliseconds.
-var fast = []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60} //nolint:gochecknoglobals // constant
+var fast = []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60}
 
 func newMetrics(version string) *metrics {
 	m := &metrics{
 		registry: prometheus.NewRegistry(),
-		events: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "snapflame_events_total",
-			Help: "Events handled, once each, by class and what was decided."}, []string{"class", "decision"}),
-		deadLetters: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "snapflame_dead_letters_total",
-			Help: "Messages or parts of them that could not be read, by reason."}, []string{"reason"}),
-		ingest: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "snapflame_ingest_requests_total",
-			Help: "HTTP ingest requests by path and status."}, []string{"path", "status"}),
-		dropped: prometheus.NewCounter(prometheus.CounterOpts{Name: "snapflame_tail_dropped_total",
-			Help: "Events that Tail Workers said they had to drop, about."}),
-		captures: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "snapflame_captures_total",
-			Help: "Captures by type and how they ended: stored, or the kind of failure."}, []string{"type", "result"}),
-		waits: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "snapflame_capture_waits_total",
-			Help: "How often a capture had to wait, by cause."}, []string{"cause"}),
-		slack: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "snapflame_slack_messages_total",
-			Help: "Messages to Slack by kind and result."}, []string{"kind", "result"}),
-		requests: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "snapflame_slack_requests_total",
-			Help: "What people asked in Slack, by kind and result."}, []string{"kind", "result"}),
-		stage: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "snapflame_stage_seconds",
-			Help: "Time per stage of a report.", Buckets: fast}, []string{"stage"}),
-		toCapture: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "snapflame_event_to_capture_seconds",
-			Help: "From the stream's having the opening event to the request to the profiling API, for captures that did not wait.", Buckets: fast}),
-		queueLag: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "snapflame_event_lag_seconds",
-			Help: "From the stream's having an event to its decision.", Buckets: fast}),
+		events: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "snapflame_events_total",
+			Help: "Events handled, once each, by class and what was decided.",
+		}, []string{"class", "decision"}),
+		deadLetters: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "snapflame_dead_letters_total",
+			Help: "Messages or parts of them that could not be read, by reason.",
+		}, []string{"reason"}),
+		ingest: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "snapflame_ingest_requests_total",
+			Help: "HTTP ingest requests by path and status.",
+		}, []string{"path", "status"}),
+		dropped: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "snapflame_tail_dropped_total",
+			Help: "Events that Tail Workers said they had to drop, about.",
+		}),
+		captures: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "snapflame_captures_total",
+			Help: "Captures by type and how they ended: stored, or the kind of failure.",
+		}, []string{"type", "result"}),
+		waits: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "snapflame_capture_waits_total",
+			Help: "How often a capture had to wait, by cause.",
+		}, []string{"cause"}),
+		slack: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "snapflame_slack_messages_total",
+			Help: "Messages to Slack by kind and result.",
+		}, []string{"kind", "result"}),
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "snapflame_slack_requests_total",
+			Help: "What people asked in Slack, by kind and result.",
+		}, []string{"kind", "result"}),
+		stage: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "snapflame_stage_seconds",
+			Help: "Time per stage of a report.", Buckets: fast,
+		}, []string{"stage"}),
+		toCapture: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "snapflame_event_to_capture_seconds",
+			Help: "From the stream's having the opening event to the request to the profiling API, for captures that did not wait.", Buckets: fast,
+		}),
+		queueLag: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "snapflame_event_lag_seconds",
+			Help: "From the stream's having an event to its decision.", Buckets: fast,
+		}),
 	}
 	info := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "snapflame_build_info", Help: "Always 1; the version is the label."}, []string{"version"})
 	info.WithLabelValues(version).Set(1)
 	m.registry.MustRegister(m.events, m.deadLetters, m.ingest, m.dropped, m.captures, m.waits, m.slack, m.requests, m.stage, m.toCapture, m.queueLag, info,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
-}
-
-// gauge registers a value that is read when somebody scrapes.
-func (m *metrics) gauge(name, help string, read func() float64) {
-	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, read))
 }
 
 func (m *metrics) handler() http.Handler {
