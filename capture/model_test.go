@@ -22,7 +22,7 @@ import (
 )
 
 var (
-	schedules = flag.Int("schedules", 100, "random schedules of the model test")
+	schedules = flag.Int("schedules", 30, "random schedules of the model test") // .ci/long runs 5000
 	firstSeed = flag.Uint64("seed", 1, "first seed of the model test")
 )
 

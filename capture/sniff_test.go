@@ -62,7 +62,7 @@ func TestSniffOtherThings(t *testing.T) {
 		"gzip of text":       {packed(t, []byte("upstream connect error")), capture.FailNotProfile, "gzip of something that is not a profile"},
 		"a gzip header":      {packed(t, []byte("x"))[:10], capture.FailTruncated, ""},
 		"zeros":              {make([]byte, 1000), capture.FailNotProfile, "neither gzip nor protobuf"},
-		"bomb":               {packed(t, make([]byte, 64<<20)), capture.FailNotProfile, "gzip of something that is not a profile"},
+		"bomb":               {packed(t, make([]byte, 4<<20)), capture.FailNotProfile, "gzip of something that is not a profile"},
 		"other protobuf":     {[]byte{0x2a, 0x01, 0x00}, capture.FailNotProfile, "a protobuf message without sample types"},
 		"a length of 2^60":   {[]byte{0x0a, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x0f}, capture.FailNotProfile, "neither gzip nor protobuf"},
 		"an endless number":  {bytes.Repeat([]byte{0xff}, 100), capture.FailNotProfile, "neither gzip nor protobuf"},
