@@ -23,13 +23,3 @@ const (
 	ReasonAlertEnded     Reason = "alert_ended"      // the notification that an alert is over
 	ReasonJoined         Reason = "incident_is_open" // an open incident covers it
 )
-
-// Reasons are all of them, for metrics and documentation.
-func Reasons() []Reason {
-	return []Reason{
-		ReasonOwnRecord, ReasonLoggedID, ReasonIndexNamed, ReasonOwnLikely, ReasonNoObjectNamed, ReasonPassedThrough,
-		ReasonSeveralObjects, ReasonClassOnly, ReasonNoScript, ReasonAccountWide, ReasonReportOnly, ReasonNoTrouble,
-		ReasonLookAlike, ReasonNoRule, ReasonBelowCount, ReasonNotReturned, ReasonRuleIgnores, ReasonSilenced,
-		ReasonAlertEnded, ReasonJoined,
-	}
-}
