@@ -119,6 +119,8 @@ func TestMemoAgrees(t *testing.T) {
 	}
 }
 
+// FuzzMemo needs -fuzzminimizetime=1x: hashing is seeded anew each time, so that
+// coverage varies and go test would minimize for ever.
 func FuzzMemo(f *testing.F) {
 	for _, line := range recorded(f, triggers.ShapeTail) {
 		f.Add(line, line)
