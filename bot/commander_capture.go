@@ -19,7 +19,7 @@ func (m *Commander) capture(ctx context.Context, r Request, cmd Command) (Reply,
 		return Reply{}, err
 	}
 	if p, paused := m.o.Switch.Paused(ctx, m.o.Now()); paused {
-		return Reply{}, &Refusal{Reason: RefusedPaused, Sentence: p.Sentence(m.o.Now())}
+		return Reply{}, p.refusal(m.o.Now())
 	}
 	incident, err := m.thread(ctx, r)
 	if err != nil {

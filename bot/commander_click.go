@@ -66,7 +66,7 @@ func (m *Commander) permitCapture(ctx context.Context, r Request, verb Verb, wha
 		return err
 	}
 	if p, paused := m.o.Switch.Paused(ctx, m.o.Now()); paused {
-		return &Refusal{Reason: RefusedPaused, Sentence: p.Sentence(m.o.Now())}
+		return p.refusal(m.o.Now())
 	}
 	return nil
 }

@@ -94,7 +94,9 @@ func (m *Commander) pause(ctx context.Context, r Request, cmd Command) (Reply, e
 			return Reply{}, err
 		}
 		text := "Captures start again; those that waited come first."
-		if !paused {
+		if p, off := m.o.Switch.Paused(ctx, now); off && p.Off {
+			text = p.Sentence(now)
+		} else if !paused {
 			text = "Captures were not paused."
 		} else {
 			m.audit(ctx, r, cmd.Verb, cmd.String(), "resumed", "")
@@ -152,9 +154,7 @@ func (m *Commander) state(ctx context.Context) (cards []Card, text string, err e
 	text = fmt.Sprintf("%d running, %d waiting.", len(s.Running), len(s.Waiting))
 	if p, paused := m.o.Switch.Paused(ctx, now); paused {
 		text = p.Sentence(now) + " " + text
-		cards = append(cards, Card{Text: p.Sentence(now), Sections: []Section{{Heading: "Paused", Text: p.Sentence(now)}}, Buttons: []Button{
-			{Action: "pf.run", Label: "Resume captures", Value: string(VerbResume)},
-		}})
+		cards = append(cards, Card{Text: p.Sentence(now), Sections: []Section{{Heading: "Paused", Text: p.Sentence(now)}}, Buttons: p.resume()})
 	}
 	silences, err := m.silenceCard(ctx, now)
 	if err != nil {

@@ -251,7 +251,7 @@ func TestSilenceIsSharedAndEnds(t *testing.T) {
 
 func TestPauseIsSharedAndEnds(t *testing.T) {
 	w := newWorld(t)
-	other := bot.NewSwitch(states{w.store})
+	other := bot.NewSwitch(states{w.store}, nil)
 	if _, paused := other.Paused(t.Context(), w.now); paused {
 		t.Fatal("paused from the start")
 	}
@@ -412,5 +412,24 @@ func TestSuggestions(t *testing.T) {
 	}
 	if got := suggest("chekout"); len(got) == 0 || got[0].Value != "checkout" {
 		t.Errorf("misspelt: %v", got)
+	}
+}
+
+// While the configuration says no, nobody's resume starts a capture, and
+// everybody is told what would.
+func TestSwitchedOffInTheConfiguration(t *testing.T) {
+	w := newWorld(t)
+	enabled := false
+	s := bot.NewSwitch(states{w.store}, func() bool { return enabled })
+	if err := s.Resume(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	p, paused := s.Paused(t.Context(), w.now)
+	if !paused || !p.Off || !strings.Contains(p.Sentence(w.now), "capture.enabled") {
+		t.Errorf("%v %+v: %s", paused, p, p.Sentence(w.now))
+	}
+	enabled = true
+	if p, paused := s.Paused(t.Context(), w.now); paused {
+		t.Errorf("still off: %+v", p)
 	}
 }

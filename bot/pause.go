@@ -17,10 +17,15 @@ type Pause struct {
 	Name  string    `json:"name,omitempty"` // what that person is called, when known
 	At    time.Time `json:"at"`
 	Until time.Time `json:"until,omitzero"` // zero: until resumed
+	// Off is no pause of anybody's: capture.enabled is false.
+	Off bool `json:"-"`
 }
 
 // Sentence says who paused and until when.
 func (p Pause) Sentence(now time.Time) string {
+	if p.Off {
+		return "Captures are switched off in the configuration; capture.enabled: true and a reload (SIGHUP) let them start."
+	}
 	s := fmt.Sprintf("Captures are paused by %s since %s", orText(p.Name, p.By), stamp(p.At))
 	if p.Until.IsZero() {
 		return s + ", until somebody resumes them."
@@ -35,7 +40,8 @@ const pauseFresh = time.Second
 
 // Switch is the pause, shared by all replicas.
 type Switch struct {
-	state State
+	state   State
+	enabled func() bool
 
 	mu    sync.Mutex
 	at    time.Time
@@ -43,8 +49,11 @@ type Switch struct {
 	on    bool
 }
 
-// NewSwitch reads and writes the state.
-func NewSwitch(state State) *Switch { return &Switch{state: state} }
+// NewSwitch reads and writes the state. While enabled (nil: always) says no,
+// nothing starts whatever people resume.
+func NewSwitch(state State, enabled func() bool) *Switch {
+	return &Switch{state: state, enabled: enabled}
+}
 
 // Paused returns the pause that holds. It answers from memory for a second;
 // when the state cannot be read, what was last known holds. A nil *Switch is
@@ -52,6 +61,9 @@ func NewSwitch(state State) *Switch { return &Switch{state: state} }
 func (s *Switch) Paused(ctx context.Context, now time.Time) (Pause, bool) {
 	if s == nil {
 		return Pause{}, false
+	}
+	if s.enabled != nil && !s.enabled() {
+		return Pause{Off: true}, true
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -93,4 +105,19 @@ func (s *Switch) forget() {
 	s.mu.Lock()
 	s.at = time.Time{}
 	s.mu.Unlock()
+}
+
+func (p Pause) refusal(now time.Time) *Refusal {
+	if p.Off {
+		return &Refusal{Reason: RefusedOff, Sentence: p.Sentence(now)}
+	}
+	return &Refusal{Reason: RefusedPaused, Sentence: p.Sentence(now)}
+}
+
+// resume is the way out of the pause, where it is one that a person can end.
+func (p Pause) resume() []Button {
+	if p.Off {
+		return nil
+	}
+	return []Button{{Action: "pf.run", Label: "Resume captures", Value: string(VerbResume)}}
 }

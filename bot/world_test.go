@@ -53,7 +53,7 @@ func (w *world) replica(newID func() string) (*bot.Desk, *bot.Commander) {
 	})
 	m := bot.NewCommander(d, w, bot.CommanderOptions{
 		Writer: bot.Writer{Links: links{}}, Permit: func() bot.Permit { return w.permit }, Silences: silences,
-		Switch: bot.NewSwitch(states{w.store}), Audit: bot.NewAudit(states{w.store}), Figures: w, Workers: w, Objects: w,
+		Switch: bot.NewSwitch(states{w.store}, nil), Audit: bot.NewAudit(states{w.store}), Figures: w, Workers: w, Objects: w,
 		Decisions: w, Threads: w, Statuses: w, Now: clock,
 		Routing: func() bot.Routing {
 			return bot.Routing{Channel: "C0DEFAULT", Routes: []bot.Route{{Class: "exceeded_memory", Script: "checkout*", Channel: "C0MEM"}}}

@@ -140,7 +140,7 @@ func (w WaitCause) Words() string {
 	case WaitLostAnswer:
 		return "the answer was lost, it is asked for once more"
 	case WaitPaused:
-		return "captures are paused (/profile resume)"
+		return "captures are paused or switched off, the status says which"
 	case WaitNotBefore:
 		return "as planned"
 	case WaitRetry:

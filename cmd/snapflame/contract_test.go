@@ -2,6 +2,8 @@ package main
 
 import (
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -73,4 +75,36 @@ func TestAWorkerMadeJustNowIsKnown(t *testing.T) {
 	if c := w.taken()[0]; c.Script != "new-one" || c.Version != callerVersion {
 		t.Errorf("asked for %+v", c)
 	}
+}
+
+// TestTheKillSwitch: with capture.enabled false neither an event nor a person
+// starts a capture, both are told why, and a reload lets what waited start.
+func TestTheKillSwitch(t *testing.T) {
+	w := newWorld(t, func(w *world) { delete(w.env, "SLACK_APP_TOKEN") })
+	file := filepath.Join(w.dir, "snapflame.yaml")
+	write := func(s string) {
+		if err := os.WriteFile(file, []byte(s), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("capture: {enabled: false}\n")
+	w.serve()
+	w.slack.RequestURL = "http://" + w.http
+	w.publish(own(roomObject, time.Now()))
+	w.await("the thread says that captures are off", func() bool {
+		return len(w.roots()) == 1 && strings.Contains(w.roots()[0].Plain(), "captures are paused or switched off")
+	})
+	for _, line := range []string{"/profile cpu edge", "/profile resume"} {
+		before := strings.Count(w.slack.Transcript(), "capture.enabled: true")
+		if _, err := w.slack.Slash(t.Context(), fakeslack.Ana, fakeslack.Incidents, line); err != nil {
+			t.Fatal(err)
+		}
+		w.await(line+" is told why", func() bool { return strings.Count(w.slack.Transcript(), "capture.enabled: true") > before })
+	}
+	if c := w.cf.Captures(); len(c) != 0 {
+		t.Fatalf("captured although switched off: %+v", c)
+	}
+	write("capture: {enabled: true}\n")
+	w.hangup()
+	w.await("what waited is captured", func() bool { return len(w.pictures()) == 1 })
 }

@@ -51,7 +51,7 @@ func (sh *shell) explain(file string) error {
 	case x.lines > 0:
 		return nil
 	case x.bad > 0:
-		return fmt.Errorf("%s: nothing in it is an event", x.file)
+		return fmt.Errorf("%s: nothing in it is an event: %s", x.file, x.held[0]+more(x.bad-1))
 	case x.n == 0:
 		return fmt.Errorf("%s: empty; give events as JSON, a JSON array or NDJSON", x.file)
 	}
@@ -67,6 +67,37 @@ type explainer struct {
 	n     int
 	lines int
 	bad   int
+	held  []string // what was wrong before the first event: it may be all there is
+}
+
+// heldMost bounds what is held.
+const heldMost = 100
+
+func more(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (and %d more like it)", n)
+}
+
+// wrong tells of what is no event. Before the first event it waits: a file
+// without any is one error and not a list of them.
+func (x *explainer) wrong(what string) {
+	x.bad++
+	if x.lines > 0 {
+		fmt.Fprintf(x.sh.stderr, "snapflame: %s: %s\n", x.file, what)
+	} else if len(x.held) < heldMost {
+		x.held = append(x.held, what)
+	}
+}
+
+// right tells what waited, once it is clear that the file holds events.
+func (x *explainer) right() {
+	x.lines++
+	for _, what := range x.held {
+		fmt.Fprintf(x.sh.stderr, "snapflame: %s: %s\n", x.file, what)
+	}
+	x.held = nil
 }
 
 // value explains the events of one value. A fault knows its place among the
@@ -77,16 +108,15 @@ func (x *explainer) value(raw []byte) error {
 	for at := 0; len(events)+len(faults) > 0; at++ {
 		x.n++
 		if len(faults) > 0 && (faults[0].Index <= at || len(events) == 0) {
-			fmt.Fprintf(x.sh.stderr, "snapflame: %s: event %d %s\n", x.file, x.n, clip(oneLine(faults[0].Detail), 300))
-			x.bad++
+			x.wrong(fmt.Sprintf("event %d %s", x.n, clip(oneLine(faults[0].Detail), 300)))
 			faults = faults[1:]
 			continue
 		}
+		x.right()
 		d := triggers.Decide(events[0], triggers.State{Rules: x.rules}, time.Now())
 		if err := x.sh.printJSON(d.Explain(x.n)); err != nil {
 			return err
 		}
-		x.lines++
 		events = events[1:]
 	}
 	return nil

@@ -22,7 +22,7 @@ func (a *App) wireCaptures(context.Context) error {
 		},
 		Paused: func(ctx context.Context) bool {
 			_, paused := a.pauses.Paused(ctx, time.Now())
-			return paused || !a.config().Capture.Enabled
+			return paused
 		},
 		Drain:   a.config().Grace,
 		Problem: func(err error) { a.log.Warn().Err(err).Msg("captures") },

@@ -20,7 +20,7 @@ func (a *App) wireDesk(ctx context.Context) error {
 	c := a.config()
 	a.gate = access.New(access.Options{Token: c.API.Token.Reveal(), PublicURL: c.PublicURL, Life: time.Duration(c.API.LinkTTL)})
 	a.silences = bot.NewSilences(a.jet.State())
-	a.pauses = bot.NewSwitch(a.jet.State())
+	a.pauses = bot.NewSwitch(a.jet.State(), func() bool { return a.config().Capture.Enabled })
 	texts, err := bot.ParseTemplates(c.Slack.Texts.Sources())
 	if err != nil {
 		return fmt.Errorf("configuration: slack.texts: %w", err)
