@@ -53,7 +53,7 @@ func windowWords(r *report.Report, captures int) string {
 		parts[1] = fmt.Sprintf("up to %d isolates", captures)
 	}
 	if removed := time.Duration(r.RemovedNS); removed >= 10*time.Millisecond {
-		parts = append(parts, span(removed.Round(10*time.Millisecond))+" waiting removed")
+		parts = append(parts, span(removed)+" waiting removed")
 	}
 	if r.Merged {
 		parts = append(parts, "samples merged per stack: approximate")

@@ -153,7 +153,7 @@ func stamp(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC"
 func span(d time.Duration) string {
 	switch {
 	case d < time.Second:
-		return strconv.FormatInt(d.Milliseconds(), 10) + " ms"
+		return strconv.FormatInt(d.Round(time.Millisecond).Milliseconds(), 10) + " ms"
 	case d < time.Minute:
 		return strconv.FormatFloat(d.Round(100*time.Millisecond).Seconds(), 'f', -1, 64) + " s"
 	case d < time.Hour:
