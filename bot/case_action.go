@@ -32,6 +32,7 @@ const (
 	RefusedChannel   RefusalReason = "channel"    // not in an allowed channel
 	RefusedWorkspace RefusalReason = "workspace"  // a guest of another workspace
 	RefusedPaused    RefusalReason = "paused"     // captures are paused
+	RefusedOff       RefusalReason = "off"        // captures are switched off in the configuration
 	RefusedUnknown   RefusalReason = "unknown_id" // no such capture, incident or candidate
 )
 
