@@ -8,7 +8,7 @@ func Advice(c Class, s Subclass) string {
 	case ClassOverloaded:
 		return overloadAdvice(s)
 	case ClassExceededMemory:
-		return "The isolate passed 128 MB and was thrown away; all objects in it were reset. A heap capture sees what the replacement isolate allocates from now on, not what was retained before: look for buffers of whole bodies, caches without a bound and large list() results."
+		return "The isolate passed 128 MB and was thrown away, with every object in it. A heap capture sees what the replacement isolate allocates from now on, not what was retained before: look for buffers of whole bodies, caches without a bound and large list() results."
 	case ClassExceededCPU:
 		return "One invocation used up its CPU limit and was stopped. Look at the widest function of the flamegraph; split the work, stream it, or raise limits.cpu_ms when it is meant to be long."
 	case ClassAccountOverloaded:

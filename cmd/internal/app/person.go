@@ -165,10 +165,15 @@ func (p *person) Status(ctx context.Context) (bot.Status, error) {
 			s.UsedHour++
 		}
 	}
-	if b.BlockedUntil.After(now) {
+	cloudflare := p.health()
+	switch {
+	case !b.BlockedUntil.After(now):
+	case b.BlockedFor == capture.WaitRateLimit:
 		s.BlockedUntil = b.BlockedUntil
+	default:
+		cloudflare = b.BlockedFor.Words() + "; captures wait until " + b.BlockedUntil.UTC().Format("15:04:05") + " UTC"
 	}
-	s.Health = append(s.Health, health("NATS", p.a.jet.Health(ctx)), check("Slack", p.a.slack.health()), check("Cloudflare", p.health()))
+	s.Health = append(s.Health, health("NATS", p.a.jet.Health(ctx)), check("Slack", p.a.slack.health()), check("Cloudflare", cloudflare))
 	return s, nil
 }
 
