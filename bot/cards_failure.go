@@ -114,11 +114,12 @@ func quoted(f *capture.Failure) string {
 	case capture.FailEmpty, capture.FailNotProfile, capture.FailTruncated, capture.FailTooLarge, capture.FailTimeout, capture.FailUnreachable,
 		capture.FailNoNamespace, capture.FailNoDeployment, capture.FailLostAnswer, capture.FailBudget:
 		return ""
+	default:
+		if f.Local || f.Unsent {
+			return ""
+		}
+		return f.Message
 	}
-	if f.Local || f.Unsent {
-		return ""
-	}
-	return f.Message
 }
 
 // followed is the capture that was planned because the one of the id ended.

@@ -69,10 +69,11 @@ func rootText(c Case, next string) string {
 	if c.Count > 0 {
 		text += fmt.Sprintf(" %s since %s UTC.", events(c.Count), clock(c.OpenedAt))
 	}
+	parts := []string{text}
 	for _, found := range c.found() {
-		text += " " + found + "."
+		parts = append(parts, found+".")
 	}
-	return text + " " + next
+	return strings.Join(append(parts, next), " ")
 }
 
 func events(n int64) string {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -75,16 +76,20 @@ func TestCloudflareAwayForAnHour(t *testing.T) {
 					if !tt.dns {
 						until = time.Time{}
 					}
-					api, err := cloudflare.New(cloudflare.Options{AccountID: "acc", Token: "x", BaseURL: "http://cf", Now: now,
-						HTTP: unresolved{cf.Transport(), until, &calls}})
+					api, err := cloudflare.New(cloudflare.Options{
+						AccountID: "acc", Token: "x", BaseURL: "http://cf", Now: now,
+						HTTP: unresolved{cf.Transport(), until, &calls},
+					})
 					if err != nil {
 						t.Fatal(err)
 					}
 					w := newWorld()
 					w.now = now
 					for i := range 3 {
-						w.submit(capture.Job{ID: fmt.Sprint(i), Target: capture.Target{Kind: capture.Worker, Script: "api"}, Type: capture.CPU,
-							Duration: 10 * time.Second, Cause: capture.CauseIncident, QueuedAt: now()})
+						w.submit(capture.Job{
+							ID: strconv.Itoa(i), Target: capture.Target{Kind: capture.Worker, Script: "api"}, Type: capture.CPU,
+							Duration: 10 * time.Second, Cause: capture.CauseIncident, QueuedAt: now(),
+						})
 					}
 					run(t, w, w.parts(api, api), capture.Options{Now: now, MaxWait: 12 * time.Hour}, 9*time.Hour)
 					if w.left() > 0 {

@@ -82,6 +82,7 @@ func (s *store) Import(_ context.Context, r capture.Record, data []byte) error {
 	s.imported, s.bytes = r, data
 	return s.err
 }
+
 func (s *store) Objects(context.Context, string, int) (bot.ObjectList, error) {
 	return bot.ObjectList{Objects: []bot.ObjectRow{{Script: "w", LastCapture: "c", Incident: "i", Entrypoint: "E"}}}, s.err
 }

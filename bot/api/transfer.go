@@ -119,8 +119,8 @@ func entry(z *zip.Reader, name string, limit int64) ([]byte, error) {
 	if err != nil {
 		return nil, errors.New("the zip file holds no " + name)
 	}
-	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, limit+1))
+	err = errors.Join(err, f.Close())
 	if err != nil {
 		return nil, fmt.Errorf("%s is damaged: %w", name, err)
 	}
