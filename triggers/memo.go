@@ -149,7 +149,7 @@ func frameTexts(key []byte, p *part, v spot) []byte {
 	for n < len(times) && times[n].to <= v.to {
 		n++
 	}
-	key = binary.AppendUvarint(key, uint64(n)) //nolint:gosec // at most maxTimes
+	key = binary.AppendUvarint(key, uint64(n))
 	if v.to == 0 {
 		return key
 	}

@@ -102,8 +102,11 @@ func TestMemoAgrees(t *testing.T) {
 		[]byte(`{"scriptName":"edge-x","outcome":"ok","logs":[{"timestamp":7,"message":["took 7 ms",{"timestamp":17}]},{"timestampMs":8,"message":["Durable Object is overloaded. Too many requests queued.","`+idA+`"]}]}`),
 		[]byte(`{"scriptName":"edge-x","scriptTags":["cf:environment=staging"],"executionModel":"durableObject","entrypoint":"Room","durableObjectId":"`+idA+`","outcome":"exceededMemory","logs":{"timestamp":7}}`))
 	r := rand.New(rand.NewPCG(1, 2))
-	states := []triggers.State{{Rules: builtin(t)}, {Rules: memoRules(t), Counts: new(triggers.Counts)},
-		{Rules: builtin(t), Silences: []triggers.Silence{{Script: "edge-*", Class: triggers.ClassExceededCPU, Until: now().Add(time.Hour)}}}}
+	states := []triggers.State{
+		{Rules: builtin(t)},
+		{Rules: memoRules(t), Counts: new(triggers.Counts)},
+		{Rules: builtin(t), Silences: []triggers.Silence{{Script: "edge-*", Class: triggers.ClassExceededCPU, Until: now().Add(time.Hour)}}},
+	}
 	recalled, same := 0, 0
 	for i := range 6000 {
 		seed, s := seeds[r.IntN(len(seeds))], states[i%len(states)]

@@ -1,6 +1,10 @@
 package triggers
 
-import "github.com/tidwall/gjson"
+import (
+	"bytes"
+
+	"github.com/tidwall/gjson"
+)
 
 // Bounds of names.
 const (
@@ -81,10 +85,8 @@ func unquoted(raw []byte) string {
 	if len(raw) < 2 || raw[0] != '"' {
 		return ""
 	}
-	for _, c := range raw {
-		if c == '\\' {
-			return gjson.ParseBytes(raw).Str
-		}
+	if bytes.IndexByte(raw, '\\') >= 0 {
+		return gjson.ParseBytes(raw).Str
 	}
 	return string(raw[1 : len(raw)-1])
 }

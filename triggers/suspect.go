@@ -97,19 +97,24 @@ func (ix *Index) Suspect(caller Event) Suspicion {
 		byWeight(offered)
 		return Suspicion{Coverage: out.Coverage, Candidates: offered[:min(candidates, len(offered))]}
 	}
-	byWeight(out.Candidates)
-	for i := range out.Candidates {
-		out.Candidates[i].Probability /= total
+	return out.judged(total)
+}
+
+// judged makes probabilities of weights and names the first if it is likely enough.
+func (s Suspicion) judged(total float64) Suspicion {
+	byWeight(s.Candidates)
+	for i := range s.Candidates {
+		s.Candidates[i].Probability /= total
 	}
-	out.Candidates = out.Candidates[:min(candidates, len(out.Candidates))]
-	if len(out.Candidates) > 0 {
-		first := out.Candidates[0]
-		out.Probability = first.Probability
+	s.Candidates = s.Candidates[:min(candidates, len(s.Candidates))]
+	if len(s.Candidates) > 0 {
+		first := s.Candidates[0]
+		s.Probability = first.Probability
 		if first.Probability >= namedAt {
-			out.Named, out.Target = true, first.Target
+			s.Named, s.Target = true, first.Target
 		}
 	}
-	return out
+	return s
 }
 
 // offer makes candidates of objects about which too little is known for a
