@@ -54,7 +54,7 @@ func load(w *world, span time.Duration, hot ...int) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	if status, text := w.post("/ingest/events", body); status != http.StatusAccepted {
+	if status, text := w.post(body); status != http.StatusAccepted {
 		w.t.Fatalf("ingest: %d %s", status, text)
 	}
 }

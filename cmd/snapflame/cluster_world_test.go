@@ -92,7 +92,7 @@ func (w *world) replica() *world {
 func (f *fleet) ready() {
 	f.t.Helper()
 	for i, r := range f.replicas {
-		r.await(fmt.Sprintf("replica %d is ready", i), func() bool { return r.status("/readyz") == 200 })
+		r.await(fmt.Sprintf("replica %d is ready", i), func() bool { return r.ready() })
 	}
 }
 
@@ -181,19 +181,6 @@ func (f *fleet) cut(server int, cut bool) {
 			w.hold(cut)
 		}
 	}
-}
-
-// threads is how many first messages stand in the channels.
-func (f *fleet) threads() int {
-	n := 0
-	for i := range matrixChannels {
-		for _, m := range f.slack.Messages(matrixChannel(i)) {
-			if m.ThreadTS == "" {
-				n++
-			}
-		}
-	}
-	return n
 }
 
 // wire is a TCP connection that can be held up: bytes wait, connections stay.

@@ -9,6 +9,7 @@ import (
 	"crypto/x509/pkix"
 	"encoding/json"
 	"encoding/pem"
+	"maps"
 	"math/big"
 	"net"
 	"net/http"
@@ -38,25 +39,40 @@ func TestServeConnects(t *testing.T) {
 		wrong map[string]string
 		says  string
 	}{
-		{"password", func(o *server.Options) { o.Username, o.Password = "u", "pass-secret" },
+		{
+			"password", func(o *server.Options) { o.Username, o.Password = "u", "pass-secret" },
 			func(url string) map[string]string {
 				return map[string]string{"NATS_URL": strings.Replace(url, "//", "//u:pass-secret@", 1)}
-			}, map[string]string{"NATS_URL": "WRONG:nats://u:pass-wrong@"}, "authorization"},
-		{"nkey", func(o *server.Options) { o.Nkeys = []*server.NkeyUser{{Nkey: public}} },
+			},
+			map[string]string{"NATS_URL": "WRONG:nats://u:pass-wrong@"},
+			"authorization",
+		},
+		{
+			"nkey", func(o *server.Options) { o.Nkeys = []*server.NkeyUser{{Nkey: public}} },
 			func(url string) map[string]string {
 				return map[string]string{"NATS_URL": url, "SNAPFLAME_NATS_NKEY": seed}
 			},
-			map[string]string{"SNAPFLAME_NATS_NKEY": other}, "authorization"},
-		{"TLS", func(o *server.Options) { o.TLSConfig, o.TLS = p.server(false), true },
+			map[string]string{"SNAPFLAME_NATS_NKEY": other},
+			"authorization",
+		},
+		{
+			"TLS", func(o *server.Options) { o.TLSConfig, o.TLS = p.server(false), true },
 			func(url string) map[string]string {
 				return map[string]string{"NATS_URL": url, "SNAPFLAME_NATS_TLS_CA": p.ca}
 			},
-			map[string]string{"SNAPFLAME_NATS_TLS_CA": ""}, "certificate"},
-		{"mTLS", func(o *server.Options) { o.TLSConfig, o.TLS, o.TLSVerify = p.server(true), true, true },
+			map[string]string{"SNAPFLAME_NATS_TLS_CA": ""},
+			"certificate",
+		},
+		{
+			"mTLS", func(o *server.Options) { o.TLSConfig, o.TLS, o.TLSVerify = p.server(true), true, true },
 			func(url string) map[string]string {
 				return map[string]string{"NATS_URL": url, "SNAPFLAME_NATS_TLS_CA": p.ca, "SNAPFLAME_NATS_TLS_CERT": p.cert, "SNAPFLAME_NATS_TLS_KEY": p.key}
-			}, map[string]string{"SNAPFLAME_NATS_TLS_CERT": "", "SNAPFLAME_NATS_TLS_KEY": ""}, "certificate"},
-		{"context", func(o *server.Options) { o.Nkeys = []*server.NkeyUser{{Nkey: public}} },
+			},
+			map[string]string{"SNAPFLAME_NATS_TLS_CERT": "", "SNAPFLAME_NATS_TLS_KEY": ""},
+			"certificate",
+		},
+		{
+			"context", func(o *server.Options) { o.Nkeys = []*server.NkeyUser{{Nkey: public}} },
 			func(url string) map[string]string {
 				b, _ := json.Marshal(map[string]string{"url": url, "nkey": seed})
 				file := filepath.Join(dir, "ctx.json")
@@ -64,14 +80,13 @@ func TestServeConnects(t *testing.T) {
 					t.Fatal(err)
 				}
 				return map[string]string{"NATS_CONTEXT": file}
-			}, nil, ""},
+			}, nil, "",
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			url := inProcess(t, tt.server).ClientURL()
 			w := newWorld(t, func(w *world) {
-				for k, v := range tt.env(url) {
-					w.env[k] = v
-				}
+				maps.Copy(w.env, tt.env(url))
 			}).serve()
 			if err := w.stop(); err != nil {
 				t.Errorf("SIGTERM: %v", err)
@@ -158,7 +173,7 @@ func TestCredentialsExpireUnderARunningService(t *testing.T) {
 		t.Errorf("the log says so %d times, want it said and not repeated at each try:\n%s", n, w.logs.tail())
 	}
 	issue(time.Hour)
-	w.await("it goes on with the new ones", func() bool { return w.status("/readyz") == http.StatusOK })
+	w.await("it goes on with the new ones", func() bool { return w.ready() })
 }
 
 // inProcess is a nats-server in this process.

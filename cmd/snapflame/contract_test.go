@@ -35,7 +35,8 @@ func TestPagesOpenWithTheToken(t *testing.T) {
 	w := newWorld(t).serve()
 	w.publish(own(roomObject, time.Now()))
 	w.await("the flamegraph is in the thread", func() bool { return len(w.pictures()) == 1 })
-	incident := strings.Split(strings.SplitN(w.get("/api/v1/incidents"), `"id":"`, 2)[1], `"`)[0]
+	_, rest, _ := strings.Cut(w.get("/api/v1/incidents"), `"id":"`)
+	incident, _, _ := strings.Cut(rest, `"`)
 	one := incident + "-1"
 	for path, status := range map[string]int{
 		"/": 200, "/incidents": 200, "/incidents/" + incident: 200, "/objects": 200, "/captures/" + one: 200, "/captures/" + one + "/pprof/flamegraph": 200,

@@ -42,7 +42,7 @@ func TestBackupAndRestore(t *testing.T) {
 		t.Errorf("the profile has %d bytes, it had %d", len(got), len(profile))
 	}
 	// The incident is still open: the same trouble joins it, in the same thread.
-	if code, text := w.post("/ingest/events", own(roomObject, time.Now())); code != http.StatusAccepted {
+	if code, text := w.post(own(roomObject, time.Now())); code != http.StatusAccepted {
 		t.Fatalf("%d %s", code, text)
 	}
 	w.await("the event joins", func() bool { return w.metricOf("snapflame_events_total", `decision="join"`) == 1 })

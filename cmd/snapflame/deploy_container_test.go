@@ -2,7 +2,6 @@ package main
 
 import (
 	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -116,7 +115,7 @@ func TestRunsInAnEmptyReadOnlyRoot(t *testing.T) {
 	w.process, w.exited = c, make(chan error, 1)
 	exited := w.exited
 	go func() { exited <- c.Wait() }()
-	w.await("the service is ready", func() bool { return w.status("/readyz") == http.StatusOK })
+	w.await("the service is ready", func() bool { return w.ready() })
 	w.publish(own(roomObject, time.Now()))
 	w.await("the flamegraph is in its thread", func() bool { return len(w.pictures()) == 1 })
 	if !strings.Contains(w.logs.String(), "v9.9.9-test") {

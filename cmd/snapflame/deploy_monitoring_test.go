@@ -85,7 +85,7 @@ func TestMonitoringNamesMetricsThatExist(t *testing.T) {
 	w.serve()
 	w.slack.RequestURL = "http://" + w.http
 	w.publish(own(roomObject, time.Now()), []byte("{"))
-	w.post("/ingest/events", own(roomObject, time.Now()))
+	w.post(own(roomObject, time.Now()))
 	if _, err := w.slack.Slash(t.Context(), fakeslack.Ana, fakeslack.Incidents, "/profile status"); err != nil {
 		t.Fatal(err)
 	}

@@ -204,7 +204,7 @@ func TestNATSPermissions(t *testing.T) {
 	}
 	w.await("the flamegraph is in its thread", func() bool { return len(w.pictures()) == 1 })
 	w.await("the bad event is in the dead letters", func() bool { return a.seen("snapflame.dead.>") })
-	w.post("/ingest/events", own(roomObject, time.Now()))
+	w.post(own(roomObject, time.Now()))
 	text, err := os.ReadFile(filepath.Join(top, "deploy/nats/snapflame.conf"))
 	if err != nil {
 		t.Fatal(err)

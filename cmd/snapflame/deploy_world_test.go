@@ -6,10 +6,10 @@ import (
 	"net/http"
 )
 
-// post sends a body with the ingest token and returns the status and answer.
-func (w *world) post(path string, body []byte) (int, string) {
+// post sends events with the ingest token and returns the status and answer.
+func (w *world) post(body []byte) (int, string) {
 	w.t.Helper()
-	r, err := http.NewRequest(http.MethodPost, "http://"+w.http+path, bytes.NewReader(body))
+	r, err := http.NewRequest(http.MethodPost, "http://"+w.http+"/ingest/events", bytes.NewReader(body))
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -73,7 +73,7 @@ func TestManyTargets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := stream.CachedInfo().State.Msgs; got != uint64(n) { //nolint:gosec // positive
+	if got := stream.CachedInfo().State.Msgs; got != uint64(n) {
 		t.Errorf("%d incidents, want %d", got, n)
 	}
 	l.print()

@@ -97,7 +97,7 @@ func (n *node) kill() {
 }
 
 // spawn starts the test binary under the name of one of its programs.
-func spawn(t testing.TB, dir, name string, args []string, env []string, logs *lockedBuffer) (*exec.Cmd, chan error) {
+func spawn(t testing.TB, dir, name string, args, env []string, logs *lockedBuffer) (*exec.Cmd, chan error) {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {

@@ -26,7 +26,7 @@ func TestSecretsStayInside(t *testing.T) {
 	)
 	w.serve()
 	w.publish(own(roomObject, time.Now()), []byte("{"))
-	w.post("/ingest/events", own(roomObject, time.Now()))
+	w.post(own(roomObject, time.Now()))
 	w.await("the incident has ended in a report or a reason", func() bool {
 		return w.metric("snapflame_captures_total") > 0 && w.metric("snapflame_dead_letters_total") > 0 && len(w.roots()) == 1
 	})

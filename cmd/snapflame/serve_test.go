@@ -171,7 +171,7 @@ func TestSlackAndCloudflareDown(t *testing.T) {
 	w.serve()
 	w.publish(own(roomObject, time.Now()))
 	w.await("the capture is taken although Slack is down", func() bool { return len(w.taken()) == 1 })
-	if w.status("/readyz") != http.StatusOK {
+	if !w.ready() {
 		t.Error("the service is not ready although it takes events")
 	}
 	w.slack.Outage(false)

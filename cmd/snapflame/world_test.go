@@ -105,7 +105,7 @@ func freeAddress(t testing.TB) string {
 func (w *world) serve() *world {
 	w.t.Helper()
 	w.start()
-	w.await("the service is ready", func() bool { return w.status("/readyz") == http.StatusOK })
+	w.await("the service is ready", func() bool { return w.ready() })
 	return w
 }
 
@@ -166,14 +166,14 @@ func (w *world) await(what string, ok func() bool) {
 	}
 }
 
-func (w *world) status(path string) int {
-	resp, err := http.Get("http://" + w.http + path)
+func (w *world) ready() bool {
+	resp, err := http.Get("http://" + w.http + "/readyz")
 	if err != nil {
-		return 0
+		return false
 	}
 	defer resp.Body.Close()
 	_, _ = io.Copy(io.Discard, resp.Body)
-	return resp.StatusCode
+	return resp.StatusCode == http.StatusOK
 }
 
 // get reads with the token of the API.
