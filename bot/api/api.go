@@ -2,6 +2,7 @@ package api
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -219,13 +220,21 @@ func (a *api) decisions(w http.ResponseWriter, r *http.Request) {
 }
 
 func (a *api) start(w http.ResponseWriter, r *http.Request) {
-	var s Start
+	var in struct {
+		Start
+		// The same by the names of the command's flags.
+		Object    string `json:"object"`
+		Namespace string `json:"namespace"`
+		Version   string `json:"version"`
+	}
 	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, 64<<10))
 	d.DisallowUnknownFields()
-	if err := d.Decode(&s); err != nil {
+	if err := d.Decode(&in); err != nil {
 		Problem(w, http.StatusBadRequest, "the body cannot be read", "send a JSON object such as {\"worker\":\"room-api\",\"type\":\"cpu\",\"duration\":\"10s\"}: "+err.Error())
 		return
 	}
+	s := in.Start
+	s.ObjectID, s.Namespace, s.Version = cmp.Or(s.ObjectID, in.Object), cmp.Or(s.Namespace, in.Namespace), cmp.Or(s.Version, in.Version)
 	a.Audit(r, "capture", s.Worker)
 	out, err := a.Starter.StartCapture(r.Context(), s, "api")
 	switch {

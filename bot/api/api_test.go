@@ -306,3 +306,24 @@ func TestOpenAPI(t *testing.T) {
 		}
 	}
 }
+
+type starter struct{ got api.Start }
+
+func (s *starter) StartCapture(_ context.Context, st api.Start, _ string) (api.Started, error) {
+	s.got = st
+	return api.Started{}, nil
+}
+
+// The names of the command's flags work as those of the records do.
+func TestStartTakesTheNamesOfTheFlags(t *testing.T) {
+	want := api.Start{Worker: "w", ObjectID: "o", Namespace: "n", Version: "v", Type: "heap", Duration: "5s"}
+	for _, body := range []string{
+		`{"worker":"w","object":"o","namespace":"n","version":"v","type":"heap","duration":"5s"}`,
+		`{"worker":"w","object_id":"o","namespace_id":"n","version_id":"v","type":"heap","duration":"5s"}`,
+	} {
+		var s starter
+		if w := call(api.New(api.Options{Starter: &s}), "POST", "/api/v1/captures", body); w.Code != 202 || s.got != want {
+			t.Errorf("%s: %d, %+v", body, w.Code, s.got)
+		}
+	}
+}
