@@ -121,6 +121,18 @@ func TestHostileNamesAreInert(t *testing.T) {
 	}
 }
 
+func TestCandidatesAreShown(t *testing.T) {
+	s := newStore(t, 3)
+	s.c.Target, s.c.Attribution = triggers.Target{Kind: triggers.TargetUnknown}, triggers.AttributionNone
+	s.c.Candidates = []triggers.Target{{Kind: triggers.TargetDurableObject, Script: "room-api", Entrypoint: "RoomObject", ObjectID: strings.Repeat("ab", 32)}}
+	body := get(s.handler(t, false), "/incidents/inc7k2").Body.String()
+	for _, want := range []string{"Objects that could be meant", "room-api RoomObject abababab", "No evidence names one of them"} {
+		if !strings.Contains(body, want) {
+			t.Errorf("the page does not say %q", want)
+		}
+	}
+}
+
 func TestMarkdownExport(t *testing.T) {
 	w := get(newStore(t, 3).handler(t, false), "/incidents/inc7k2/export.md")
 	for _, s := range []string{"# `room-api RoomObject 3fa1c07d`: Durable Object overloaded", "| 2026-11-30 03:10 |", "`inc7k2-1` (overlaps 10 s)", "| `ensureSchema` |", "Slack | <https://acme.slack.com"} {
