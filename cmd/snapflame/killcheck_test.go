@@ -248,7 +248,8 @@ func (m *matrix) checkCaptures(cases []bot.Case) {
 			case r.State == capture.Failed && r.Failure != nil:
 				m.failed[string(r.Failure.Kind)]++
 			default:
-				m.t.Errorf("capture %s of incident %s is %s and has %d bytes", r.ID, c.ID, r.State, m.profileLength(r.ID))
+				m.t.Errorf("capture %s of incident %s is %s and has %d bytes; its record: %s; the case: opened %s, active %s, closed %s, log %v",
+					r.ID, c.ID, r.State, m.profileLength(r.ID), m.get("/api/v1/captures/"+r.ID), c.OpenedAt, c.ActiveAt, c.ClosedAt, c.Log)
 			}
 			if v.Record.AskedAgain {
 				m.again++

@@ -81,9 +81,10 @@ type matrix struct {
 	published map[string]int // object → events
 	kills     []killed
 	faults    map[string]int
-	bursts    atomic.Int64 // that are not stored yet
-	since     time.Time    // of listening to the silence after a kill
-	listening int          // the round of that kill
+	coming    []fakecf.Fault // of Cloudflare, played once each
+	bursts    atomic.Int64   // that are not stored yet
+	since     time.Time      // of listening to the silence after a kill
+	listening int            // the round of that kill
 
 	// What check has counted.
 	events, twice   int64
@@ -174,7 +175,7 @@ func (m *matrix) run(steps []killStep) {
 	for i, s := range steps {
 		m.round(i, s)
 	}
-	m.slack.Heal()
+	m.heal()
 	settled := m.settle()
 	m.check()
 	m.report(settled)

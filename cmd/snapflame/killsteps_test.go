@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -157,7 +158,7 @@ func (m *matrix) hooks() {
 			time.AfterFunc(300*time.Millisecond, m.dead)
 			return &fakecf.Fault{Hang: true}
 		}
-		return nil
+		return m.next(r)
 	}
 	m.cf.OnCapture = func(fakecf.Capture) {
 		if atAPI("runs") {
@@ -221,7 +222,7 @@ func (m *matrix) fault(s killStep) {
 		}
 		pick := list[m.rnd.IntN(len(list))]
 		m.faults["Cloudflare: "+pick.name]++
-		m.cf.NextFaults(pick.f)
+		m.coming = append(m.coming, pick.f)
 	}
 	if n := m.rnd.IntN(3); n == 0 {
 		list := []struct {
@@ -244,6 +245,27 @@ func (m *matrix) fault(s killStep) {
 		m.faults["Slack: "+pick.name]++
 		m.slack.Fail(method, 1, pick.f)
 	}
+}
+
+// next is the fault of a request to Cloudflare: each is played once.
+func (m *matrix) next(r fakecf.Request) *fakecf.Fault {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for i, f := range m.coming {
+		if f.Any || r.Profile() {
+			m.coming = slices.Delete(m.coming, i, i+1)
+			return &f
+		}
+	}
+	return nil
+}
+
+// heal ends all faults.
+func (m *matrix) heal() {
+	m.slack.Heal()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.coming = nil
 }
 
 func timeout(t testing.TB, d time.Duration) (context.Context, context.CancelFunc) {

@@ -121,6 +121,10 @@ func (j *Jet) layout(ctx context.Context) error {
 	if err := j.layConsumers(ctx, &s); err != nil {
 		return err
 	}
+	// Before anybody looks at the cases.
+	if err := j.sweepCases(ctx, s.incidents); err != nil {
+		return err
+	}
 	j.streams = s
 	return nil
 }

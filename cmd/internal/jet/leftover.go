@@ -8,6 +8,9 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/snapflame/snapflame/bot"
+	"github.com/snapflame/snapflame/capture"
 )
 
 // sweepEvery is how often leftovers are looked for after the start.
@@ -74,4 +77,46 @@ func (j *Jet) sweepQueue(ctx context.Context, st jetstream.Stream, consumer, sub
 		j.log.Info().Str("stream", name).Str("consumer", consumer).Int("messages", n).Msg("removed messages that were handled before a crash")
 	}
 	return nil
+}
+
+// sweepCases removes open cases that a crash has brought back: the archive has
+// them with a close that is younger than the last thing that the open one knows
+// of. Alive, an old revision would be closed once more and overwrite the
+// archived one. A case that was opened again is younger than its archive.
+func (j *Jet) sweepCases(ctx context.Context, b *bucket) error {
+	keys, err := b.keys(ctx, openPrefix+">")
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, k := range keys {
+		var open, closed bot.Case
+		rev, err := b.getJSON(ctx, k, &open)
+		if errors.Is(err, capture.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		archived, err := closedKey(open.ID)
+		if err != nil {
+			continue // nothing of ours has such an ID
+		}
+		if _, err := b.getJSON(ctx, archived, &closed); err != nil {
+			if !errors.Is(err, capture.ErrNotFound) {
+				errs = append(errs, err)
+			}
+			continue
+		}
+		if open.State == bot.Closed || !closed.ClosedAt.After(open.ActiveAt) {
+			continue
+		}
+		if err := b.remove(ctx, k, rev); err != nil && !errors.Is(err, capture.ErrConflict) {
+			errs = append(errs, err)
+			continue
+		}
+		j.log.Info().Str("incident", open.ID).Msg("removed an open incident that was closed before a crash")
+	}
+	return errors.Join(errs...)
 }
