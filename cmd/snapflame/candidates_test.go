@@ -72,6 +72,7 @@ func called(at time.Time) []byte {
 // just begun, so the thread offers what the caller's bindings lead to, and one
 // click captures the one chosen.
 func TestCandidatesOfTheCallersBindings(t *testing.T) {
+	t.Parallel()
 	w := boundWorld(t).serve()
 	load(w, time.Second, 6, 7, 8) // 7 is a lobby, which edge cannot call
 	w.await("the index has the load", func() bool { return strings.Count(w.get("/api/v1/objects"), `"object_id"`) == 40 })
@@ -121,6 +122,7 @@ func TestCandidatesOfTheCallersBindings(t *testing.T) {
 // one of them is in a namespace that the caller binds. It is captured, and the
 // thread says with which probability it is the one.
 func TestTheIndexNamesTheObject(t *testing.T) {
+	t.Parallel()
 	w := boundWorld(t).serve()
 	last := time.Now()
 	load(w, 500*time.Millisecond, 6, 7)

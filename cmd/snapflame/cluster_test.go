@@ -12,6 +12,7 @@ import (
 // one while events come in. Whatever dies: one thread and one capture per
 // incident, no event missing. The long form (SNAPFLAME_LONG=1) has all of it.
 func TestCluster(t *testing.T) {
+	t.Parallel()
 	f := newFleet(t)
 	scenarios := []struct {
 		name  string

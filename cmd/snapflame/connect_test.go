@@ -27,6 +27,7 @@ import (
 // TestServeConnects has serve connect in each way that NATS knows: it is ready
 // with the right credentials, and says what is wrong with others.
 func TestServeConnects(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	seed, public := newKey(t, dir, nkeys.CreateUser)
 	other, _ := newKey(t, dir, nkeys.CreateUser)
@@ -115,6 +116,7 @@ func TestServeConnects(t *testing.T) {
 // TestCredentialsExpireUnderARunningService: the server ends the connection, the
 // service says why, and goes on with the new file by itself.
 func TestCredentialsExpireUnderARunningService(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	operator, _ := nkeys.CreateOperator()
 	account, _ := nkeys.CreateAccount()

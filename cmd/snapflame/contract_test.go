@@ -32,6 +32,7 @@ func (w *world) as(token, path string) int {
 
 // TestPagesOpenWithTheToken asks for every page and resource as a reader would.
 func TestPagesOpenWithTheToken(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t).serve()
 	w.publish(own(roomObject, time.Now()))
 	w.await("the flamegraph is in the thread", func() bool { return len(w.pictures()) == 1 })
@@ -58,6 +59,7 @@ func TestPagesOpenWithTheToken(t *testing.T) {
 // TestAWorkerMadeJustNowIsKnown: the list of Workers that names are held
 // against is kept for minutes, and a new Worker is captured all the same.
 func TestAWorkerMadeJustNowIsKnown(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, func(w *world) { delete(w.env, "SLACK_APP_TOKEN") }).serve()
 	w.slack.RequestURL = "http://" + w.http
 	ask := func(line string) {
@@ -81,6 +83,7 @@ func TestAWorkerMadeJustNowIsKnown(t *testing.T) {
 // TestTheKillSwitch: with capture.enabled false neither an event nor a person
 // starts a capture, both are told why, and a reload lets what waited start.
 func TestTheKillSwitch(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, func(w *world) { delete(w.env, "SLACK_APP_TOKEN") })
 	file := filepath.Join(w.dir, "snapflame.yaml")
 	write := func(s string) {

@@ -12,6 +12,7 @@ import (
 // Backup and restore as deploy/README.md has it: stop, copy the folder, start
 // on the copy, with another machine's addresses.
 func TestBackupAndRestore(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t).serve()
 	w.publish(own(roomObject, time.Now()))
 	w.await("the flamegraph is in its thread", func() bool { return len(w.pictures()) == 1 })

@@ -80,6 +80,7 @@ var (
 // Every metric and label of the dashboard and the alerts is one that a service
 // shows that has done, and failed to do, each kind of work.
 func TestMonitoringNamesMetricsThatExist(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, func(w *world) { delete(w.env, "SLACK_APP_TOKEN") })
 	w.cf.NextFaults(fakecf.Fault{Status: http.StatusTooManyRequests, RetryAfter: "1"})
 	w.serve()
@@ -150,6 +151,7 @@ func TestMonitoringNamesMetricsThatExist(t *testing.T) {
 
 // Where Prometheus is installed, it reads the rules and runs their tests.
 func TestAlertRules(t *testing.T) {
+	t.Parallel()
 	promtool, err := exec.LookPath("promtool")
 	if err != nil {
 		t.Skip("promtool is not installed")

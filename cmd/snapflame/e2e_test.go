@@ -49,6 +49,7 @@ func meterAccount(w *world, debug, object string) {
 // schema up again on every request, its caller finds it overloaded, the Tail
 // Worker says so, and the thread names the function.
 func TestFromAWorkerToTheGuiltyFunction(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	d := newWorkerd(t, "SNAPFLAME_URL=http://"+w.http, "SNAPFLAME_TOKEN=ingest-secret-token")
 	_, object := d.get("/id?id=tenant-1")
@@ -122,6 +123,7 @@ func guilty(t *testing.T, w *world) {
 
 // TestWhatTailWorkersDropIsCounted posts as a Tail Worker does after an outage.
 func TestWhatTailWorkersDropIsCounted(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t).serve()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+w.http+"/ingest/events", bytes.NewReader(own(roomObject, time.Now())))
 	if err != nil {
@@ -142,6 +144,7 @@ func TestWhatTailWorkersDropIsCounted(t *testing.T) {
 // TestTailWorkerOverNATS lets the Tail Worker publish straight to a NATS server
 // over WebSocket, where serve finds the events.
 func TestTailWorkerOverNATS(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	client, ws := startNATS(t)
 	w.env["NATS_URL"] = client

@@ -56,6 +56,7 @@ func (w *world) stored() uint64 {
 // TestPollingNeedsNoTailWorker lets nobody send anything: the record of Workers
 // Logs becomes a thread, once, whatever is killed meanwhile.
 func TestPollingNeedsNoTailWorker(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.env["SNAPFLAME_CLOUDFLARE_POLL"] = "5s"
 	logRecord(w, "01JDX4Q7ZC6M5N0K1T8W2R3Y4A", roomObject)
@@ -95,6 +96,7 @@ func TestPollingNeedsNoTailWorker(t *testing.T) {
 
 // TestOneReplicaPolls kills the one of two that does.
 func TestOneReplicaPolls(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.external()
 	w.env["SNAPFLAME_CLOUDFLARE_POLL"] = "5s"
@@ -118,6 +120,7 @@ func TestOneReplicaPolls(t *testing.T) {
 }
 
 func TestPollingSaysWhatIsMissing(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.env["SNAPFLAME_CLOUDFLARE_POLL"] = "5s"
 	w.cf.NoLogs = true

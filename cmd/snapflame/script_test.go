@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"flag"
 	"os"
 	"path/filepath"
 	"slices"
@@ -21,6 +22,12 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	// The tests wait for processes far more than they compute, so more of them
+	// than processors run side by side; -parallel on the command line still wins.
+	testing.Init()
+	if err := flag.Set("test.parallel", "6"); err != nil {
+		panic(err)
+	}
 	testscript.Main(m, map[string]func(){"snapflame": main, "nats-server": natsServer})
 }
 

@@ -15,6 +15,7 @@ import (
 // metrics, pages, the API, Slack, a dead letter, nor in what the commands print
 // when services refuse the secret.
 func TestSecretsStayInside(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, func(w *world) {
 		w.env["SNAPFLAME_LOG_LEVEL"] = "debug"
 		w.env["SNAPFLAME_NATS_TOKEN"] = "nats-secret-token"

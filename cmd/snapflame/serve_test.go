@@ -17,6 +17,7 @@ import (
 )
 
 func TestServeTurnsAnEventIntoAThread(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t).serve()
 	w.publish(own(roomObject, time.Now()))
 	w.await("the flamegraph is in the thread", func() bool { return len(w.pictures()) == 1 })
@@ -52,6 +53,7 @@ func TestServeTurnsAnEventIntoAThread(t *testing.T) {
 
 // TestExportAndImport moves a capture to another installation.
 func TestExportAndImport(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t).serve()
 	w.publish(own(roomObject, time.Now()))
 	w.await("the flamegraph is in the thread", func() bool { return len(w.pictures()) == 1 })
@@ -73,6 +75,7 @@ func TestExportAndImport(t *testing.T) {
 }
 
 func TestTheSameEventTenThousandTimes(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t).serve()
 	e := own(roomObject, time.Now())
 	w.publish(slices.Repeat([][]byte{e}, 10_000)...)
@@ -85,6 +88,7 @@ func TestTheSameEventTenThousandTimes(t *testing.T) {
 }
 
 func TestMalformedMessagesNeverStallTheQueue(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t).serve()
 	w.publish([]byte("not json"), []byte(`{"unknown":"shape"}`), []byte{0, 0xff}, bytes.Repeat([]byte("["), 100_000), []byte("7"), own(roomObject, time.Now()))
 	w.await("the good event has its thread", func() bool { return len(w.roots()) == 1 })
@@ -96,6 +100,7 @@ func TestMalformedMessagesNeverStallTheQueue(t *testing.T) {
 // TestHostileNamesAreInert lets a Worker, a class and a function carry what
 // would be a mention, a link or markup.
 func TestHostileNamesAreInert(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t).serve()
 	name := "<!channel> a&b<script>alert(1)</script> <https://evil.example|x> *b* `c`"
 	w.publish(event(map[string]any{
@@ -117,6 +122,7 @@ func TestHostileNamesAreInert(t *testing.T) {
 // TestKilledWhileACaptureRuns: the answer died with the process; it is asked
 // for again once, after start + duration + spacing, and the thread says so.
 func TestKilledWhileACaptureRuns(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, func(w *world) { w.cf.Speed = 5 })
 	// A root that was sent while its answer died is found again by its metadata.
 	w.slack.SetScopes(append(fakeslack.DefaultScopes(), "channels:history")...)
@@ -141,6 +147,7 @@ func TestKilledWhileACaptureRuns(t *testing.T) {
 
 // TestRetentionDeletesEverythingOfACapture: profile, picture and page.
 func TestRetentionDeletesEverythingOfACapture(t *testing.T) {
+	t.Parallel()
 	other := strings.Repeat("4", 64)
 	w := newWorld(t)
 	w.cf.AddObject(fakecf.Object{ID: other, Namespace: roomNamespace, Version: roomVersion})
@@ -166,6 +173,7 @@ func TestRetentionDeletesEverythingOfACapture(t *testing.T) {
 }
 
 func TestSlackAndCloudflareDown(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.slack.Outage(true)
 	w.serve()
@@ -179,6 +187,7 @@ func TestSlackAndCloudflareDown(t *testing.T) {
 }
 
 func TestSlashCommandOverHTTP(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, func(w *world) { delete(w.env, "SLACK_APP_TOKEN") }).serve()
 	w.slack.RequestURL = "http://" + w.http
 	ack, err := w.slack.Slash(t.Context(), fakeslack.Ana, fakeslack.Incidents, "/profile cpu room-api 2s")
@@ -192,6 +201,7 @@ func TestSlashCommandOverHTTP(t *testing.T) {
 }
 
 func TestReloadKeepsTheOldConfigurationWhenTheNewIsBad(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	file := filepath.Join(w.dir, "snapflame.yaml")
 	write := func(s string) {
