@@ -27,7 +27,6 @@ import (
 // TestServeConnects has serve connect in each way that NATS knows: it is ready
 // with the right credentials, and says what is wrong with others.
 func TestServeConnects(t *testing.T) {
-	t.Parallel()
 	dir := t.TempDir()
 	seed, public := newKey(t, dir, nkeys.CreateUser)
 	other, _ := newKey(t, dir, nkeys.CreateUser)
