@@ -108,7 +108,7 @@ func TestMemoAgrees(t *testing.T) {
 		{Rules: builtin(t), Silences: []triggers.Silence{{Script: "edge-*", Class: triggers.ClassExceededCPU, Until: now().Add(time.Hour)}}},
 	}
 	recalled, same := 0, 0
-	for i := range 6000 {
+	for i := range 2000 {
 		seed, s := seeds[r.IntN(len(seeds))], states[i%len(states)]
 		other := mutate(r, seed)
 		n := agree(t, s, seed, other)

@@ -8,6 +8,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -174,7 +175,11 @@ func TestTroubleIsPublishedOnce(t *testing.T) {
 // TestEveryRecordOnceWhateverHappens polls through hours of late records,
 // failures, restarts and clocks that are off, and compares with what was logged.
 func TestEveryRecordOnceWhateverHappens(t *testing.T) {
-	for seed := range uint64(6) {
+	seeds := uint64(3)
+	if os.Getenv("SNAPFLAME_LONG") != "" {
+		seeds = 200
+	}
+	for seed := range seeds {
 		synctest.Test(t, func(t *testing.T) {
 			dice := func(n uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, n)) } // one for each goroutine
 			rnd, api, queue, traffic := dice(1), dice(2), dice(3), dice(4)
