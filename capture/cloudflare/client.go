@@ -33,7 +33,8 @@ type Options struct {
 	HTTP http.RoundTripper
 	// Now is the clock of caches and Retry-After dates; nil is time.Now.
 	Now func() time.Time
-	// Refresh is how long namespaces and deployments are believed; 0 is 5 minutes.
+	// Refresh is how long lists of Workers and namespaces are believed; 0 is
+	// 5 minutes. Deployments decide for deploymentsFresh only.
 	Refresh time.Duration
 	// Margin is how much longer than its duration a capture may take; 0 is 40 s.
 	Margin    time.Duration
@@ -43,10 +44,13 @@ type Options struct {
 const (
 	defaultRefresh = 5 * time.Minute
 	defaultMargin  = 40 * time.Second
-	tryTimeout     = 10 * time.Second // of one GET
-	maxErrorBody   = 1 << 20
-	maxListBody    = 32 << 20
-	maxMessage     = 300 // bytes of a foreign text that are kept
+	// deploymentsFresh is how old deployments may be that decide which version
+	// is captured: incidents like to begin right after a deployment.
+	deploymentsFresh = 30 * time.Second
+	tryTimeout       = 10 * time.Second // of one GET
+	maxErrorBody     = 1 << 20
+	maxListBody      = 32 << 20
+	maxMessage       = 300 // bytes of a foreign text that are kept
 )
 
 // Client is one account. It implements capture.API and capture.Resolver and is

@@ -379,6 +379,41 @@ func TestForgetAsksAgain(t *testing.T) {
 	}
 }
 
+func TestDeploymentThatDecidesIsFresh(t *testing.T) {
+	s := account()
+	now := time.Now()
+	c, err := cloudflare.New(cloudflare.Options{
+		AccountID: "acc", Token: secret, BaseURL: "http://cf/client/v4", HTTP: s.Transport(), Now: func() time.Time { return now },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	version := func() (string, []string) {
+		rs, err := c.Resolve(t.Context(), capture.Target{Kind: capture.Worker, Script: "caller"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return rs[0].Target.VersionID, rs[0].Notes
+	}
+	if got, _ := version(); got != v3 {
+		t.Fatalf("got %s, want the deployed %s", got, v3)
+	}
+	if err := s.Deploy("caller", map[string]float64{v1: 100}); err != nil {
+		t.Fatal(err)
+	}
+	now = now.Add(31 * time.Second)
+	s.Fault = func(fakecf.Request) *fakecf.Fault {
+		return &fakecf.Fault{Status: 502, Body: []byte("<html>bad gateway</html>")}
+	}
+	if got, notes := version(); got != v3 || !strings.Contains(strings.Join(notes, ""), "did not say whether there is a newer one") {
+		t.Errorf("without an answer: %s, %q, want the last known %s, said", got, notes, v3)
+	}
+	s.Fault = nil
+	if got, notes := version(); got != v1 || len(notes) > 0 {
+		t.Errorf("half a minute after a deployment: %s, %q, want the new %s", got, notes, v1)
+	}
+}
+
 func TestRenamedWorkerIsFound(t *testing.T) {
 	s := account()
 	c := client(t, s)

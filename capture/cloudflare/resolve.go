@@ -96,9 +96,9 @@ func (c *Client) versions(ctx context.Context, t capture.Target, notes []string)
 // certainly is not there is an error.
 func (c *Client) lookUp(ctx context.Context, t capture.Target, notes []string) (capture.Target, []Deployment, []string, error) {
 	known := t.VersionID != ""
-	list, err := c.deployed(ctx, t.Script, known)
+	list, old, err := c.deployed(ctx, t.Script, known)
 	if err == nil {
-		return t, list, notes, nil
+		return t, list, append(slices.Clip(notes), onlyIf(old != "", old)...), nil
 	}
 	if asFailure(err).Kind != capture.FailNotFound {
 		if known {
@@ -117,7 +117,7 @@ func (c *Client) lookUp(ctx context.Context, t capture.Target, notes []string) (
 		return t, nil, notes, err
 	}
 	t.Script = name
-	list, err = c.deployed(ctx, name, known)
+	list, _, err = c.deployed(ctx, name, known) // its first time under this name
 	if known {
 		err = nil
 	}
@@ -147,18 +147,26 @@ func splitWords(split map[string]float64) string {
 }
 
 // deployed gives the deployments from memory where that is good enough: when
-// the version is known they are only shown, and any age will do.
-func (c *Client) deployed(ctx context.Context, script string, shown bool) ([]Deployment, error) {
+// the version is known they are only shown, and any age will do. Where they
+// decide which version is captured, older ones serve if Cloudflare does not
+// answer, and the note says so.
+func (c *Client) deployed(ctx context.Context, script string, shown bool) (list []Deployment, note string, err error) {
 	d, ok := c.cache.deploymentsOf(script)
-	if ok && (shown || c.o.Now().Sub(d.at) < c.o.Refresh) {
-		return d.list, nil
+	age := c.o.Now().Sub(d.at)
+	if ok && (shown || age < deploymentsFresh) {
+		return d.list, "", nil
 	}
-	if !shown {
-		return c.fetchDeployments(ctx, script, 3)
+	if shown {
+		ctx, cancel := context.WithTimeout(ctx, splitWait)
+		defer cancel()
+		list, err = c.fetchDeployments(ctx, script, 1)
+		return list, "", err
 	}
-	ctx, cancel := context.WithTimeout(ctx, splitWait)
-	defer cancel()
-	return c.fetchDeployments(ctx, script, 1)
+	list, err = c.fetchDeployments(ctx, script, 3)
+	if err != nil && ok && age < c.o.Refresh && asFailure(err).Outage() {
+		return d.list, "the deployment is that of " + d.at.UTC().Format(time.TimeOnly) + " UTC: Cloudflare did not say whether there is a newer one", nil
+	}
+	return list, "", err
 }
 
 // renamed finds what became of a Worker that is not there under its name. The
