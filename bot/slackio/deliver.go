@@ -92,6 +92,7 @@ func (s *Sender) place(ctx context.Context, a *attempt) (next, bool) {
 			return next{park: true}, false
 		}
 		a.root, a.parent, a.post.Channel = root, root.TS, root.Channel
+		s.begun(a.post.Thread)
 	case a.post.ThreadTS != "":
 		a.parent = a.post.ThreadTS
 	case a.sent.Channel != "":

@@ -14,8 +14,15 @@ type lane struct {
 	items   []*item
 	running bool
 	stopped bool      // by the gate, with posts left
+	begun   bool      // its first message is in the channel
 	parked  time.Time // since when the first item waits for its thread
 }
+
+// rootsFirst is how many posts that came later a thread's first message may
+// still go before. Slack takes one message a second in a channel: in a storm of
+// thirty incidents the last would else be announced after the reports of the
+// first. Bounded, so that no report waits for ever.
+const rootsFirst = 60
 
 type item struct {
 	d       Delivery
@@ -40,8 +47,11 @@ func (s *Sender) push(ctx context.Context, d Delivery) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.seq++
-	it := &item{d: d, post: d.Post(), order: s.seq}
+	it := &item{d: d, post: d.Post(), order: 2 * s.seq}
 	name := thread(it.post)
+	if it.post.Key != name {
+		it.order += 2*rootsFirst + 1 // odd, so that no two are the same
+	}
 	l := s.lanes[name]
 	if l == nil {
 		l = &lane{}
@@ -63,7 +73,7 @@ func (s *Sender) push(ctx context.Context, d Delivery) {
 		at = 1 // the first is being sent
 	}
 	l.items = slices.Insert(l.items, at, it)
-	if it.post.Key == name {
+	if it.post.Key == name && !l.begun {
 		s.traffic.expect(it.post.Channel, it.order)
 	}
 	s.held++
@@ -125,6 +135,24 @@ func (s *Sender) waitsForRoot(l *lane, name string) bool {
 		l.items = slices.Insert(slices.Delete(l.items, i, i+1), 0, root)
 	}
 	return i < 0
+}
+
+// begun notes that a reply of the thread can be sent. What is in hand of its
+// first message is an edit then, and nobody waits for it: it may stand behind a
+// reply that waits itself.
+func (s *Sender) begun(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l := s.lanes[name]
+	if l == nil || l.begun {
+		return
+	}
+	l.begun = true
+	for _, it := range l.items {
+		if it.post.Key == name {
+			s.traffic.forget(it.order)
+		}
+	}
 }
 
 func (s *Sender) drop(l *lane, it *item) {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -67,6 +68,45 @@ func TestThreadIsSentInOrder(t *testing.T) {
 			slices.Sort(got)
 			if !slices.Equal(got, append([]string{"i1.root"}, want...)) {
 				t.Errorf("got %q", got)
+			}
+		})
+	})
+	t.Run("a later thread begins before the reports of earlier ones", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			b := newBench(t, &fakeslack.Workspace{Burst: 4})
+			_, stop := b.start(slackio.SenderOptions{})
+			defer stop()
+			for i := range 8 {
+				b.put(root(fmt.Sprintf("i%02d", i), "x"), reply(fmt.Sprintf("i%02d", i), "report"))
+			}
+			synctest.Wait() // what was free to go has gone
+			before := len(b.w.Log())
+			for i := range 20 {
+				b.put(root(fmt.Sprintf("j%02d", i), "x"))
+			}
+			// Edits of what stands behind its thread's own replies must not hold anybody up.
+			for i := range 8 {
+				b.put(root(fmt.Sprintf("i%02d", i), "edited"))
+			}
+			b.drain(5 * time.Minute)
+			var posts []string
+			for _, c := range b.w.Log() {
+				if c.Method == "chat.postMessage" && c.Effect {
+					posts = append(posts, c.Key)
+				}
+			}
+			last := slices.IndexFunc(posts, func(k string) bool { return k == "j19.root" })
+			early := 0
+			for _, k := range posts[:last] {
+				if strings.HasSuffix(k, "report") {
+					early++
+				}
+			}
+			if early > before+1 { // those of the burst, and the one that was on its way
+				t.Errorf("%d reports before the last first message: %q", early, posts)
+			}
+			if len(posts) != 36 {
+				t.Errorf("%d posts, want 36: %q", len(posts), posts)
 			}
 		})
 	})

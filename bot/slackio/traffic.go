@@ -21,8 +21,7 @@ const (
 )
 
 // traffic decides when a call may go: not while the gate is shut, not while
-// its method is blocked by a 429, at Slack's pace, and in the order in which
-// the posts came.
+// its method is blocked by a 429, at Slack's pace, and in the order of the posts.
 type traffic struct {
 	now func() time.Time
 
@@ -76,8 +75,8 @@ func (t *traffic) forget(order uint64) {
 	}
 }
 
-// wait returns when the call may go, or errShut. The order is that of arrival:
-// of those who wait for the same thing the lowest goes first.
+// wait returns when the call may go, or errShut. Of those who wait for the same
+// thing the lowest order goes first.
 func (t *traffic) wait(ctx context.Context, method, channel string, order uint64) error {
 	bucket := "post " + channel
 	if method == "chat.update" {
