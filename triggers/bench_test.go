@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"syscall"
 	"testing"
 	"time"
@@ -137,7 +138,11 @@ func BenchmarkListener(b *testing.B) {
 	for n := range 100 {
 		targets = append(targets, storm(n))
 	}
-	for name, messages := range map[string][][]byte{"healthy": {sized(benchHealthy)}, "storm of 100": targets} {
+	var unlike [][]byte
+	for n := range 20_000 {
+		unlike = append(unlike, bytes.Replace(storm(n%100), []byte(`"overloaded":true`), []byte(`"overloaded":true,"request":"`+strconv.Itoa(n)+`"`), 1))
+	}
+	for name, messages := range map[string][][]byte{"healthy": {sized(benchHealthy)}, "storm of 100": targets, "storm of 100, no two lines alike": unlike} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			ctx, done := context.WithCancel(b.Context())

@@ -61,7 +61,7 @@ func BenchmarkMemory(b *testing.B) {
 		{"10 thousand events", 10_000, mixed},
 		{"100 thousand events", 100_000, mixed},
 		{"1 million events", 1_000_000, mixed},
-		{"4 million events", 4_000_000, mixed},
+		{"10 million events", 10_000_000, mixed},
 		{"60 thousand over 12 targets", 60_000, func(n int) []byte { return storm(n % 12) }},
 		{"1 million targets", 1_000_000, storm},
 	} {
