@@ -156,6 +156,7 @@ func (a *App) wireReports(context.Context) error {
 	a.reader = &reader{
 		catalog: bot.NewCatalog(catalogRows), cases: a.jet.Cases(), records: a.jet.Records(), profiles: a.jet.Profiles(),
 		sent: a.jet.SentLedger(), dead: a.jet.Dead(), analyst: a.analyst, cf: a.cf, splits: newLRU[string, []pages.Deployment](keptSplits),
+		loaded: make(chan struct{}),
 	}
 	a.layers.add(2, "catalog", forever(a.log, "catalog", a.reader.watch))
 	return nil

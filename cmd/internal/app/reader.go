@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/snapflame/snapflame/bot"
@@ -33,7 +34,14 @@ type reader struct {
 	cf       *cloudflare.Client
 	links    func(ctx context.Context, channel, ts string) string // Slack's permalink; "" when Slack does not say
 	splits   *lru[string, []pages.Deployment]
+
+	loaded chan struct{} // closed when the catalog holds what was stored before
+	once   sync.Once
 }
+
+// loadPatience is how long a list waits for the catalog of a service that has
+// just started; twenty thousand incidents are read in less.
+const loadPatience = 10 * time.Second
 
 var (
 	_ api.Cases         = (*reader)(nil)
@@ -45,8 +53,16 @@ var (
 	_ pages.Threads     = (*reader)(nil)
 )
 
-// ListCases answers from memory.
-func (r *reader) ListCases(_ context.Context, q bot.CaseQuery) ([]bot.CaseRow, string, uint64, error) {
+// ListCases answers from memory, once that holds everything: a list that lacks
+// the incident somebody looks for would be taken for the truth.
+func (r *reader) ListCases(ctx context.Context, q bot.CaseQuery) ([]bot.CaseRow, string, uint64, error) {
+	ctx, cancel := context.WithTimeout(ctx, loadPatience)
+	defer cancel()
+	select {
+	case <-r.loaded:
+	case <-ctx.Done():
+		return nil, "", 0, fmt.Errorf("the incidents are still being read, try again in a few seconds: %w", ctx.Err())
+	}
 	rows, next, err := r.catalog.List(q)
 	return rows, next, r.catalog.Version(), err
 }
@@ -226,5 +242,7 @@ func (r *reader) ReplayDeadLetter(ctx context.Context, sequence uint64) error {
 
 // watch keeps the catalog of cases current until ctx ends.
 func (r *reader) watch(ctx context.Context) error {
-	return r.cases.WatchAll(ctx, func(c bot.Case, _ uint64) { r.catalog.Put(bot.RowOf(c)) }, func() {})
+	return r.cases.WatchAll(ctx, func(c bot.Case, _ uint64) { r.catalog.Put(bot.RowOf(c)) }, func() {
+		r.once.Do(func() { close(r.loaded) })
+	})
 }
