@@ -61,7 +61,10 @@ func (r Record) Retry(f *Failure, now time.Time, l Limits, candidates int) (Retr
 		}
 		wait := longestRetry
 		if f.Unsent { // of a lookup, which is tried for hours: less and less often
-			wait = min(max(now.Sub(r.QueuedAt)/4, longestRetry), longestLookup)
+			wait = longestLookup
+			if waited := now.Sub(r.QueuedAt); waited >= 0 { // else the clock was set back, and says nothing
+				wait = min(max(waited/4, longestRetry), longestLookup)
+			}
 		}
 		return Retry{At: now.Add(wait), Cause: WaitUnreachable}, r.Attempts < maxServer
 	case FailTimeout, FailEmpty, FailNotProfile, FailTruncated, FailUnknown:
