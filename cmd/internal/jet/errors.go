@@ -77,7 +77,8 @@ func typed(err error) error {
 		case codeNotAvailable:
 			return fmt.Errorf("%w: %w", ErrUnavailable, err)
 		default:
-			if api.Code == 503 {
+			// A full disk passes, as an outage does: what cannot be made now can be later.
+			if api.Code == 503 || strings.Contains(api.Description, "no space left on device") {
 				return fmt.Errorf("%w: %w", ErrUnavailable, err)
 			}
 			return err

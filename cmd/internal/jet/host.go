@@ -1,6 +1,7 @@
 package jet
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -29,7 +30,8 @@ type host struct {
 
 	mu   sync.Mutex
 	srv  *server.Server
-	addr string // what a restart listens on again
+	said *serverLog // of srv
+	addr string     // what a restart listens on again
 }
 
 func startHost(o Options) (*host, error) {
@@ -127,7 +129,7 @@ func (h *host) start() error {
 		return fmt.Errorf("start the embedded NATS server in %s: not ready: %s", h.opts.StoreDir, l.last())
 	}
 	h.mu.Lock()
-	h.srv = srv
+	h.srv, h.said = srv, l
 	if h.addr != "" {
 		h.addr = srv.Addr().String()
 	}
@@ -149,6 +151,21 @@ func (h *host) InProcessConn() (net.Conn, error) {
 		return nil, fmt.Errorf("embedded server: %w", err)
 	}
 	return c, nil
+}
+
+// unwritten is the server's word that a stream could not be written since it
+// started; empty when it did not say so. Such a stream takes nothing more, even
+// after there is room again, and nothing else tells of it: others may be well.
+func (h *host) unwritten() string {
+	h.mu.Lock()
+	l := h.said
+	h.mu.Unlock()
+	if l == nil {
+		return ""
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.unwritten
 }
 
 // restart is the way out of a store that no longer answers, which a full disk
@@ -177,13 +194,19 @@ func (h *host) close() error {
 	return nil
 }
 
-// serverLog brings the server's warnings into our log, and keeps the last one
-// to explain a failed start.
+// serverLog brings the server's warnings into our log, keeps the last one to
+// explain a failed start, and the first that tells of a stream that cannot be
+// written any more.
 type serverLog struct {
-	log zerolog.Logger
-	mu  sync.Mutex
-	txt string
+	log       zerolog.Logger
+	mu        sync.Mutex
+	txt       string
+	unwritten string
 }
+
+// unwrittenSigns are how nats-server v2.15 begins what it says then (stream.go,
+// filestore.go).
+var unwrittenSigns = []string{"JetStream failed to store a msg", "Critical write error", "JetStream out of resources"}
 
 func (l *serverLog) keep(format string, v ...any) string {
 	s := fmt.Sprintf(format, v...)
@@ -218,7 +241,15 @@ func (l *serverLog) Warnf(format string, v ...any) {
 
 // Errorf implements server.Logger.
 func (l *serverLog) Errorf(format string, v ...any) {
-	l.log.Error().Str("from", "nats-server").Msg(l.keep(format, v...))
+	s := l.keep(format, v...)
+	for _, sign := range unwrittenSigns {
+		if strings.Contains(s, sign) {
+			l.mu.Lock()
+			l.unwritten = cmp.Or(l.unwritten, s)
+			l.mu.Unlock()
+		}
+	}
+	l.log.Error().Str("from", "nats-server").Msg(s)
 }
 
 // Fatalf implements server.Logger; the server goes on to fail, we do not exit.

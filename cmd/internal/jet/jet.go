@@ -78,14 +78,19 @@ func Open(ctx context.Context, o Options) (*Jet, error) {
 	return j, nil
 }
 
-// settle makes the layout, once in the foreground and then in the background.
+// settle makes the layout, once in the foreground and then in the background. A
+// full disk is waited for as a server that is away is.
 func (j *Jet) settle(ctx, run context.Context) error {
+	j.wg.Go(func() { j.watchServer(run) })
 	if j.host != nil {
-		if err := j.layout(ctx); err != nil {
+		err := j.layout(ctx)
+		if err == nil {
+			j.serve(run)
+			return nil
+		}
+		if !errors.Is(err, ErrUnavailable) {
 			return err
 		}
-		j.serve(run)
-		return nil
 	}
 	first := make(chan struct{})
 	j.wg.Go(func() {
@@ -127,7 +132,6 @@ func (j *Jet) serve(run context.Context) {
 	close(j.ready)
 	j.wg.Go(func() { j.source.run(run) })
 	j.wg.Go(func() { j.trim(run) })
-	j.wg.Go(func() { j.watchServer(run) })
 	j.wg.Go(func() { j.sweep(run) })
 	j.wg.Go(func() { j.hearAdvisories(run) })
 	j.wg.Go(func() { j.incidents.run(run, j.streams.incidents) })

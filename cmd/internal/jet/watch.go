@@ -16,7 +16,9 @@ const (
 	leaveEvery = 4 * time.Second
 	leaveMiss  = 3 // probes without an answer before another server of a cluster is tried
 	probeMiss  = 3 // probes without an answer before the embedded server is started anew
-	probeKey   = "probe"
+	// restartEvery spaces restarts of the embedded server on a disk that fails.
+	restartEvery = 15 * time.Second
+	probeKey     = "probe"
 )
 
 // totalBytes is what our streams may hold together when they are made.
@@ -44,6 +46,7 @@ func (j *Jet) watchServer(ctx context.Context) {
 	t := time.NewTicker(watchEvery)
 	defer t.Stop()
 	missed, next := 0, time.Now().Add(probeEvery)
+	var restarted time.Time
 	for {
 		select {
 		case <-ctx.Done():
@@ -51,29 +54,38 @@ func (j *Jet) watchServer(ctx context.Context) {
 		case <-t.C:
 		}
 		j.checkDisk()
-		if time.Now().Before(next) {
-			continue
-		}
-		next = time.Now().Add(probeEvery)
-		err := j.probe(ctx)
-		switch {
-		case err == nil || ctx.Err() != nil || errors.Is(err, ErrFull):
-			missed = 0
-			j.health.clear(condStore)
-			continue
-		default:
+		why := j.host.unwritten()
+		if why == "" && time.Now().After(next) {
+			next = time.Now().Add(probeEvery)
+			err := j.probe(ctx)
+			if err == nil || ctx.Err() != nil || errors.Is(err, ErrFull) {
+				missed = 0
+				j.health.clear(condStore)
+				continue
+			}
 			missed++
+			j.health.set(condStore, fmt.Sprintf("the embedded server does not store: %v", err))
+			if missed >= probeMiss {
+				why = err.Error()
+			}
 		}
-		j.health.set(condStore, fmt.Sprintf("the embedded server does not store: %v", err))
-		if missed < probeMiss || j.health.has(condDisk) {
+		if why == "" {
 			continue
 		}
-		missed = 0
-		j.log.Error().Err(err).Msg("the embedded NATS server does not store; starting it anew")
-		if err := j.host.restart(); err != nil {
-			j.health.set(condStore, "the embedded server does not start: "+err.Error())
-			j.log.Error().Err(err).Msg("start the embedded NATS server anew")
+		j.health.set(condStore, "the embedded server does not store: "+why)
+		if j.health.has(condDisk) || time.Since(restarted) < restartEvery {
+			continue
 		}
+		missed, restarted, next = 0, time.Now(), time.Now()
+		j.startAnew(why)
+	}
+}
+
+func (j *Jet) startAnew(why string) {
+	j.log.Error().Str("error", why).Msg("the embedded NATS server does not store; starting it anew")
+	if err := j.host.restart(); err != nil {
+		j.health.set(condStore, "the embedded server does not start: "+err.Error())
+		j.log.Error().Err(err).Msg("start the embedded NATS server anew")
 	}
 }
 
@@ -115,8 +127,11 @@ func (j *Jet) leaveSilent(ctx context.Context) {
 	}
 }
 
-// probe writes a key, by the way every write goes.
+// probe writes a key, by the way every write goes, once there is one.
 func (j *Jet) probe(ctx context.Context) error {
+	if !j.settled() {
+		return nil
+	}
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
 	_, err := j.js.PublishMsg(ctx, &nats.Msg{Subject: j.streams.state.prefix + probeKey, Data: []byte("1")}, jetstream.WithRetryAttempts(0))
