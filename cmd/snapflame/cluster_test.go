@@ -4,6 +4,8 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -25,6 +27,8 @@ func TestCluster(t *testing.T) {
 		{"the replicas are restarted in turn", false, replicasRolled},
 		{"the servers are restarted in turn", false, serversRolled},
 		{"a server is cut off", false, serverCutOff},
+		{"the leader stands still", false, leaderStalled},
+		{"all disks are slow", false, disksSlow},
 		{"the whole cluster is restarted", false, clusterRestarted},
 		{"a replica and the leader die together", false, bothKilled},
 	}
@@ -130,6 +134,50 @@ func serverCutOff(f *fleet) {
 	f.posted(o)
 	f.cut(at, false)
 	f.posted(f.incident())
+	f.current()
+}
+
+// leaderStalled holds a server as a disk does that hangs: its connections stay,
+// and nothing answers on them.
+func leaderStalled(f *fleet) {
+	n := f.nodes[f.leader("WORKERS_EVENTS")]
+	n.signal(syscall.SIGSTOP)
+	o := f.incident()
+	f.posted(o)
+	n.signal(syscall.SIGCONT)
+	f.posted(f.incident())
+	f.current()
+}
+
+// disksSlow makes each server stand still for three quarters of the time, out
+// of step with the others.
+func disksSlow(f *fleet) {
+	done := make(chan struct{})
+	var slow sync.WaitGroup
+	for i, n := range f.nodes {
+		slow.Go(func() {
+			tick := time.NewTicker(time.Duration(100+30*i) * time.Millisecond)
+			defer tick.Stop()
+			defer n.signal(syscall.SIGCONT)
+			for round := 0; ; round++ {
+				if round%4 == 3 {
+					n.signal(syscall.SIGCONT)
+				} else {
+					n.signal(syscall.SIGSTOP)
+				}
+				select {
+				case <-done:
+					return
+				case <-tick.C:
+				}
+			}
+		})
+	}
+	for range 3 {
+		f.posted(f.incident())
+	}
+	close(done)
+	slow.Wait()
 	f.current()
 }
 

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 
@@ -94,6 +95,14 @@ func (n *node) kill() {
 	_ = n.process.Process.Kill()
 	<-n.exited
 	n.process = nil
+}
+
+// signal stops the server and lets it go on, as a machine does that is short of
+// something.
+func (n *node) signal(s syscall.Signal) {
+	if err := n.process.Process.Signal(s); err != nil {
+		n.t.Errorf("%s: %v", s, err)
+	}
 }
 
 // spawn starts the test binary under the name of one of its programs.

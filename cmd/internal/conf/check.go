@@ -55,6 +55,21 @@ func (c *Config) check(skip map[string]bool) Problems {
 	return k.bad
 }
 
+// files looks at the files that the NATS client will read.
+func (k *checker) files() {
+	n := k.c.NATS
+	for _, f := range []struct{ key, name string }{
+		{"nats.creds", n.Creds}, {"nats.nkey", n.NKey}, {"nats.tls_ca", n.TLSCA}, {"nats.tls_cert", n.TLSCert}, {"nats.tls_key", n.TLSKey},
+	} {
+		if f.name == "" {
+			continue
+		}
+		if _, err := readBounded(f.name); err != nil {
+			k.fail(f.key, "%s: %v", f.name, err)
+		}
+	}
+}
+
 // fail adds a problem at the place where the key was set.
 func (k *checker) fail(key, format string, args ...any) {
 	if k.skip[key] {
@@ -130,6 +145,8 @@ func (k *checker) nats() {
 	}
 	if (n.TLSCert == "") != (n.TLSKey == "") {
 		k.fail("nats.tls_cert", "and nats.tls_key belong together; set both or none")
+	} else {
+		k.files()
 	}
 	if n.MaxBytes < 64<<20 {
 		k.fail("nats.max_bytes", "is %s; use at least 64MiB", n.MaxBytes)

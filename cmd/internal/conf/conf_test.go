@@ -139,10 +139,13 @@ func TestSecretFiles(t *testing.T) {
 	}
 }
 
-// Every secret must have a file variable, and only secrets.
+// Everything that is or may hold a secret must have a file variable.
 func TestEverySecretIsReadFromAFile(t *testing.T) {
 	for _, f := range conf.Fields() {
-		if !f.Secret {
+		if !f.File {
+			if f.Secret {
+				t.Errorf("%s is secret and has no file variable", f.Key)
+			}
 			continue
 		}
 		for _, name := range f.Env {
@@ -185,6 +188,7 @@ func TestBadConfiguration(t *testing.T) {
 		{"replicas alone", "nats: {replicas: 3}", nil, "c.yaml:1: nats.replicas is 3, but the embedded server stands alone; set nats.url or nats.replicas: 1"},
 		{"subject", "nats: {subjects: 'workers events'}", nil, `c.yaml:1: nats.subjects "workers events" is not a subject; write words joined by dots, such as workers.events.>`},
 		{"own subject", "nats: {subjects: 'snapflame.jobs.>'}", nil, `c.yaml:1: nats.subjects "snapflame.jobs.>" is snapflame's own; ingest another subject`},
+		{"credentials that are not there", "nats: {url: 'nats://x', creds: /nowhere/bot.creds}", nil, "c.yaml:1: nats.creds /nowhere/bot.creds: cannot be read: no such file or directory"},
 		{"half a certificate", "nats: {url: 'tls://x', tls_cert: a.pem}", nil, "c.yaml:1: nats.tls_cert and nats.tls_key belong together; set both or none"},
 		{"rule without name", "rules: [{profile: cpu}]", nil, "c.yaml:1: rules[0].name is missing; explain and threads show it"},
 		{"rule named twice", "rules: [{name: a}, {name: a}]", nil, `c.yaml:1: rules[1].name "a" is another rule's too; names are unique`},

@@ -14,7 +14,7 @@ func Documentation() string {
 	b.WriteString("| key | default | environment | meaning |\n| --- | --- | --- | --- |\n")
 	for _, f := range Fields() {
 		env := "`" + strings.Join(f.Env, "`, `") + "`"
-		if f.Secret {
+		if f.File {
 			env += " (and `…_FILE`)"
 		}
 		doc := f.Doc

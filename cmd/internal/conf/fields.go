@@ -15,6 +15,7 @@ type Field struct {
 	Default string
 	Doc     string
 	Secret  bool
+	File    bool // may stand in the file that its variable with _FILE names
 	Hot     bool // a reload takes it over
 	List    bool // a list of sections (rules, slack.routes)
 
@@ -46,6 +47,7 @@ func collect(v reflect.Value, prefix string, out []Field) []Field {
 			Default: sf.Tag.Get("default"),
 			Doc:     sf.Tag.Get("doc"),
 			Secret:  sf.Type == reflect.TypeFor[Secret](),
+			File:    sf.Type == reflect.TypeFor[Secret]() || sf.Type == reflect.TypeFor[Addresses](), // which may hold passwords
 			Hot:     sf.Tag.Get("hot") != "",
 			List:    sf.Type.Kind() == reflect.Slice && sf.Type.Elem().Kind() == reflect.Struct,
 			value:   v.Field(i),

@@ -144,10 +144,10 @@ func (c *Config) readEnv(getenv func(string) string) Problems {
 
 type envValue struct{ text, from string }
 
-// variable reads one variable, or for a secret the file that name_FILE names.
+// variable reads one variable, or for what may be secret the file that name_FILE names.
 func variable(getenv func(string) string, name string, f Field) (envValue, Problems) {
 	v := envValue{getenv(name), name}
-	if !f.Secret {
+	if !f.File {
 		return v, nil
 	}
 	file := getenv(name + "_FILE")
@@ -174,7 +174,7 @@ func misspelled(environ []string) []string {
 	var known []string
 	for _, f := range Fields() {
 		known = append(known, f.Env[0])
-		if f.Secret {
+		if f.File {
 			known = append(known, f.Env[0]+"_FILE")
 		}
 	}
