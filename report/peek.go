@@ -41,9 +41,12 @@ func Peek(r *Report, function string) (*Peeked, error) {
 	if r.Tree == nil || len(r.Tree.Nodes) == 0 {
 		return nil, ErrNoSamples
 	}
-	name, err := r.findName(strings.TrimSpace(function))
-	if err != nil {
-		return nil, err
+	name := function // as it stands: a name may begin with a space
+	if !slices.ContainsFunc(r.Functions, func(f Function) bool { return f.Name == name }) {
+		var err error
+		if name, err = r.findName(strings.TrimSpace(function)); err != nil {
+			return nil, err
+		}
 	}
 	p := &Peeked{Name: name}
 	for _, f := range r.Functions {
