@@ -59,6 +59,8 @@ type Sent struct {
 	PostAt time.Time `json:"post_at,omitzero"`
 	// Note is said once when delivery degraded: "invite the bot", "channel archived".
 	Note string `json:"note,omitempty"`
+	// Resent is how often it was sent again without knowing whether it was there.
+	Resent int `json:"resent,omitempty"`
 	// Dead marks a post that can never be delivered (root deleted, channel gone).
 	Dead bool `json:"dead,omitempty"`
 }

@@ -133,10 +133,11 @@ func (s *Sender) complete(ctx context.Context, a *attempt, lost bool) next {
 // mean that it was: then one more picture is better than none, once.
 func (s *Sender) anew(ctx context.Context, a *attempt, f failure, dark bool) next {
 	switch {
-	case dark && a.sent.Note == noteResent:
+	case dark && a.sent.Resent > 0:
 		return s.shown(ctx, a, ReasonResent)
 	case dark:
-		a.sent.Note = noteResent
+		a.sent.Resent = 1
+		a.sent.Note = resent(1)
 	case a.uploads >= maxUploads:
 		return s.noPicture(ctx, a, f)
 	}

@@ -3,6 +3,7 @@ package slackio
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -17,8 +18,21 @@ import (
 // The payload is the post's key: ids only, as other apps can read it.
 const metadataType = "snapflame_post"
 
-// noteResent stands in bot.Sent.Note after a second send in the dark.
-const noteResent = "sent twice perhaps: an answer of Slack was lost, and without the scope channels:history the bot cannot look whether the first message arrived"
+// How often a message is sent again in the dark. Everything of an incident hangs
+// on its first message: rather five of those than a report that nobody sees.
+const (
+	resendFirst = 4
+	resendReply = 2
+)
+
+// resent is what such a message says of itself.
+func resent(times int) string {
+	how := "twice"
+	if times > 1 {
+		how = fmt.Sprintf("%d times", times+1)
+	}
+	return "sent " + how + " perhaps: an answer of Slack was lost, and without the scope channels:history the bot cannot look whether the message before arrived"
+}
 
 // send posts a message for the first time.
 func (s *Sender) send(ctx context.Context, a *attempt) next {
@@ -73,7 +87,7 @@ func (s *Sender) arrived(ctx, kept context.Context, a *attempt, ts string, inThr
 		return s.trouble(ctx, a.item, err)
 	}
 	reason := ReasonSent
-	if a.sent.Note == noteResent {
+	if a.sent.Resent > 0 {
 		reason = ReasonResent
 	}
 	s.note(reason, a.post, "")

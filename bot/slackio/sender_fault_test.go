@@ -84,7 +84,21 @@ func TestLostAnswers(t *testing.T) {
 			})
 		})
 	}
-	t.Run("a second loss in the dark is given up", func(t *testing.T) {
+	t.Run("a thread begins at the third try in the dark", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			b := newBench(t, &fakeslack.Workspace{})
+			b.w.Fail("chat.postMessage", 2, fakeslack.Fault{Reset: fakeslack.After})
+			_, stop := b.start(slackio.SenderOptions{})
+			defer stop()
+			b.put(root("i1", "a"), reply("i1", "r"))
+			b.drain(time.Minute)
+			got := b.shown(fakeslack.Incidents)
+			if len(got) != 4 || got[3] != "i1.root/i1.r" || !strings.Contains(b.w.Transcript(), "sent 3 times perhaps") {
+				t.Errorf("got %q, want three first messages and the reply\n%s", got, b.w.Transcript())
+			}
+		})
+	})
+	t.Run("what is lost over and over is given up", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			b := newBench(t, &fakeslack.Workspace{})
 			b.w.Fail("chat.postMessage", -1, fakeslack.Fault{Reset: fakeslack.After})
@@ -92,7 +106,7 @@ func TestLostAnswers(t *testing.T) {
 			defer stop()
 			b.put(root("i1", "a"))
 			b.drain(time.Minute)
-			b.expect(fakeslack.Incidents, "i1.root", "i1.root")
+			b.expect(fakeslack.Incidents, "i1.root", "i1.root", "i1.root", "i1.root", "i1.root")
 			if b.count(slackio.ReasonDead) != 1 {
 				t.Errorf("notes %+v, want the post given up", b.notes)
 			}

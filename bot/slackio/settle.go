@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/slack-go/slack"
@@ -12,7 +11,7 @@ import (
 
 // settle answers the question that a claim without a ts leaves: did the message
 // arrive? Slack's history knows, where the bot may read it. Where not, the
-// message is sent once more, and says so.
+// message is sent again, a few times at most, and says so.
 func (s *Sender) settle(ctx context.Context, a *attempt) next {
 	s.traffic.forget(a.order) // this may take a while
 	if young := s.young(a, settleAfter); young > 0 {
@@ -46,17 +45,22 @@ func (s *Sender) settle(ctx context.Context, a *attempt) next {
 		s.shut(ctx, a.post, ReasonDown, f)
 		return next{stop: true}
 	}
-	// The history cannot be read. Make sure that Slack is there before the one
-	// second try is spent.
+	// The history cannot be read. Make sure that Slack is there before one of few
+	// tries is spent.
 	if _, err := s.c.api.AuthTestContext(kept); err != nil {
 		if n, waits := s.failed(ctx, "auth.test", a, sortFailure(err)); waits {
 			return n
 		}
 	}
-	if strings.HasPrefix(a.sent.Note, noteResent) {
-		return s.bury(kept, a, noteResent)
+	most := resendFirst
+	if a.parent != "" {
+		most = resendReply
 	}
-	a.sent.Note = noteResent
+	if a.sent.Resent >= most {
+		return s.bury(kept, a, resent(a.sent.Resent))
+	}
+	a.sent.Resent++
+	a.sent.Note = resent(a.sent.Resent)
 	return s.send(ctx, a)
 }
 
