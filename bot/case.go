@@ -55,8 +55,9 @@ type Case struct { //nolint:recvcheck // what others call is pure; what builds t
 	RequestedName string `json:"requested_name,omitempty"`
 	Previous      string `json:"previous,omitempty"` // the incident before this one on the same target
 
-	Count     int64           `json:"count"`
-	PerMinute map[int64]int64 `json:"per_minute,omitempty"`
+	Count     int64            `json:"count"`
+	Counted   triggers.Counted `json:"counted,omitzero"` // the messages that Count is the sum of
+	PerMinute map[int64]int64  `json:"per_minute,omitempty"`
 	// Slots are the newest events per ten seconds and version, for correlation
 	// with captures: unix time / 10 → version id → events.
 	Slots      map[int64]map[string]int64  `json:"slots,omitempty"`

@@ -37,8 +37,11 @@ func (c Case) clone() Case {
 	return c
 }
 
-// Tallied adds what a batch of joined events summed up to.
+// Tallied adds what a batch of joined events summed up to, unless it has it.
 func (c Case) Tallied(t triggers.Tally, now time.Time) Case {
+	if c.Counted.Covers(t.Counted) {
+		return c
+	}
 	c = c.clone()
 	c.count(t)
 	if c.LastAt.After(now) {
@@ -62,6 +65,7 @@ func (c Case) Touched(now time.Time) (Case, bool) {
 
 func (c *Case) count(t triggers.Tally) {
 	c.Count += t.Count
+	c.Counted = c.Counted.With(t.Counted)
 	if !t.Last.IsZero() && t.Last.After(c.LastAt) {
 		c.LastAt = t.Last
 	}

@@ -166,7 +166,7 @@ func sampleOf(e triggers.Event) Sample {
 // eventTally is the opening event as a tally of one.
 func eventTally(d triggers.Decision, at time.Time) triggers.Tally {
 	n := max(d.Event.Count, 1)
-	t := triggers.Tally{Count: n, First: at, Last: at, PerMinute: map[int64]int64{at.Unix() / 60: n}, Slots: map[int64]map[string]int64{at.Unix() / 10: {d.Event.VersionID: n}}}
+	t := triggers.Tally{Count: n, Counted: d.Counted, First: at, Last: at, PerMinute: map[int64]int64{at.Unix() / 60: n}, Slots: map[int64]map[string]int64{at.Unix() / 10: {d.Event.VersionID: n}}}
 	one := func(s string) map[string]int64 {
 		if s == "" {
 			return nil

@@ -3,6 +3,8 @@ package bot
 import (
 	"container/heap"
 	"time"
+
+	"github.com/snapflame/snapflame/triggers"
 )
 
 // deadlines is when each open case is to be looked at again: a heap with an
@@ -19,8 +21,9 @@ type watched struct {
 	at      time.Time     // zero: nothing to do
 	backoff time.Duration // of the last look, while it does not succeed
 	id      string        // of the open case
-	surely  time.Time     // until when nobody can have closed it
-	pos     int           // in the heap; -1: not there
+	counted triggers.Counted
+	surely  time.Time // until when nobody can have closed it
+	pos     int       // in the heap; -1: not there
 }
 
 // find returns the entry of the key, making it when needed.

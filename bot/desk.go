@@ -28,6 +28,9 @@ type Desk struct {
 	mu   sync.Mutex
 	due  deadlines // of the open cases
 	wake chan struct{}
+
+	loaded chan struct{}
+	once   sync.Once // closes it
 }
 
 var (
@@ -70,7 +73,7 @@ func NewDesk(cases Cases, jobs Jobs, outbox Outbox, o DeskOptions) *Desk {
 	}
 	return &Desk{
 		cases: cases, jobs: jobs, outbox: outbox, o: o,
-		wake: make(chan struct{}, 1),
+		wake: make(chan struct{}, 1), loaded: make(chan struct{}),
 	}
 }
 

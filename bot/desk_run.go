@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/snapflame/snapflame/capture"
+	"github.com/snapflame/snapflame/triggers"
 )
 
 // Retries of effects that could not be done: soon at first, for a hiccup, then
@@ -30,7 +31,7 @@ func (d *Desk) Run(ctx context.Context) error {
 	wg.Go(func() { d.forgetOld(ctx) })
 	wg.Go(func() {
 		defer cancel()
-		watchErr = d.cases.WatchOpen(ctx, d.Saw)
+		watchErr = d.cases.WatchOpen(ctx, d.Saw, func() { d.once.Do(func() { close(d.loaded) }) })
 	})
 	defer wg.Wait()
 	for {
@@ -63,7 +64,7 @@ func (d *Desk) Saw(c Case, rev uint64, closed bool) {
 	if rev < w.rev {
 		return
 	}
-	w.rev, w.id, w.surely = rev, c.ID, c.surelyOpenUntil()
+	w.rev, w.id, w.surely, w.counted = rev, c.ID, c.surelyOpenUntil(), c.Counted
 	at := c.Due()
 	if len(c.Pending) > 0 || c.State == Closed {
 		if soon := d.o.Now().Add(max(grace, w.backoff)); at.IsZero() || soon.Before(at) {
@@ -89,6 +90,21 @@ func (d *Desk) known(key string, now time.Time) (id string, ok bool) {
 		return "", false
 	}
 	return w.id, true
+}
+
+// Loaded is closed when the desk has seen every case that was open when it
+// began: from then on Counted is as good as it gets.
+func (d *Desk) Loaded() <-chan struct{} { return d.loaded }
+
+// Counted implements triggers.Sink, from the newest revision that was seen. What
+// another desk counts is there long before its messages come again.
+func (d *Desk) Counted(key string) triggers.Counted {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if w, ok := d.due.index[key]; ok {
+		return w.counted
+	}
+	return triggers.Counted{}
 }
 
 // idle is how long a desk without a deadline sleeps.

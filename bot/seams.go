@@ -18,8 +18,9 @@ type Cases interface {
 	CloseCase(ctx context.Context, c Case, rev uint64) error
 	// Case finds a case by its ID, open or closed.
 	Case(ctx context.Context, id string) (Case, error)
-	// OpenCases calls f with every open case, then with every change, until ctx ends.
-	WatchOpen(ctx context.Context, f func(c Case, rev uint64, closed bool)) error
+	// WatchOpen calls f with every open case, init, then f with every change, until
+	// ctx ends.
+	WatchOpen(ctx context.Context, f func(c Case, rev uint64, closed bool), init func()) error
 }
 
 // Jobs queues captures. Submit returns capture.ErrTargetBusy when the target

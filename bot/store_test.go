@@ -117,7 +117,7 @@ func (s *store) Case(_ context.Context, id string) (bot.Case, error) {
 	return bot.Case{}, capture.ErrNotFound
 }
 
-func (s *store) WatchOpen(ctx context.Context, f func(bot.Case, uint64, bool)) error {
+func (s *store) WatchOpen(ctx context.Context, f func(bot.Case, uint64, bool), init func()) error {
 	s.mu.Lock()
 	s.watch = append(s.watch, f)
 	open := maps.Clone(s.open)
@@ -125,6 +125,7 @@ func (s *store) WatchOpen(ctx context.Context, f func(bot.Case, uint64, bool)) e
 	for _, e := range open {
 		f(decode(e.raw), e.rev, false)
 	}
+	init()
 	<-ctx.Done()
 	return ctx.Err()
 }
@@ -272,8 +273,8 @@ func (p *process) Case(ctx context.Context, id string) (c bot.Case, err error) {
 	return c, err
 }
 
-func (p *process) WatchOpen(ctx context.Context, f func(bot.Case, uint64, bool)) error {
-	return p.s.WatchOpen(ctx, f)
+func (p *process) WatchOpen(ctx context.Context, f func(bot.Case, uint64, bool), init func()) error {
+	return p.s.WatchOpen(ctx, f, init)
 }
 
 func (p *process) Submit(ctx context.Context, j capture.Job) error {

@@ -16,14 +16,15 @@ type batch struct {
 	now   time.Time
 	state State
 
-	slots   []slot
-	groups  map[string]*group
-	order   []*group
-	wait    sync.WaitGroup
-	free    chan struct{} // places for calls of Handle
-	events  []Event       // reused
-	like    Event         // reused
-	verdict verdict       // reused
+	deliveries []Delivery
+	slots      []slot // of each of them
+	groups     map[string]*group
+	order      []*group
+	wait       sync.WaitGroup
+	free       chan struct{} // places for calls of Handle
+	events     []Event       // reused
+	like       Event         // reused
+	verdict    verdict       // reused
 }
 
 // slot is one delivery: what it counted for, and whether it has to come again.
@@ -50,18 +51,23 @@ type group struct {
 	id  string
 	act Action // what became of first
 	err error
+
+	counted memory // before this batch
+	slot    int    // the delivery in hand
+	met     int    // its events so far
 }
 
 type member struct {
-	slot int
-	n    int64
+	slot   int
+	n      int64
+	events int // that n is the sum of
 }
 
 // batch works one batch off and says whether the sink did nothing but fail.
 func (l *Listener) batch(ctx context.Context, deliveries []Delivery) (failed bool) {
 	now := l.o.Now()
 	b := &batch{
-		l: l, ctx: ctx, now: now, slots: make([]slot, len(deliveries)), groups: make(map[string]*group), free: make(chan struct{}, l.o.Handlers),
+		l: l, ctx: ctx, now: now, deliveries: deliveries, slots: make([]slot, len(deliveries)), groups: make(map[string]*group), free: make(chan struct{}, l.o.Handlers),
 		state: State{Rules: l.rules.Load(), Counts: l.o.Counts, Silences: l.o.Silences(ctx, now)},
 	}
 	if l.o.Index != nil {
@@ -177,7 +183,9 @@ func (b *batch) again(i int, d Delivery, p *part, script string) bool {
 	if b.l.o.Index != nil {
 		b.l.o.Index.Add(*e)
 	}
-	g.count(i, k.class, k.sub, e)
+	if !g.meets(i, d) {
+		g.count(i, k.class, k.sub, e)
+	}
 	return true
 }
 
@@ -203,13 +211,19 @@ func (b *batch) event(i int, d Delivery, e *Event) bool {
 		kind := v.group(key)
 		if g = b.resume(&kind); g == nil {
 			g = b.add(&kind)
-			b.begin(g, v.decision())
-			g.opens = max(e.Count, 1)
-			g.slots = append(g.slots, member{i, g.opens})
-			return true
 		}
 	}
-	g.count(i, v.Class, v.Subclass, e)
+	switch {
+	case g.meets(i, d):
+	case g.id == "" && g.opens == 0:
+		g.opens = max(e.Count, 1)
+		g.slots = append(g.slots, member{i, g.opens, 1})
+		first := v.decision()
+		first.Counted = CountedOne(d.Sequence(), 1, d.Received())
+		b.begin(g, first)
+	default:
+		g.count(i, v.Class, v.Subclass, e)
+	}
 	return true
 }
 
@@ -226,10 +240,23 @@ func (b *batch) resume(kind *groupKind) *group {
 }
 
 func (b *batch) add(kind *groupKind) *group {
-	g := &group{groupKind: *kind}
+	g := &group{groupKind: *kind, counted: memory{Counted: b.l.sink.Counted(kind.key)}, slot: -1}
 	b.groups[g.key] = g
 	b.order = append(b.order, g)
 	return g
+}
+
+// meets notes an event of delivery i, and reports whether it was counted before:
+// the message has come again because its acknowledgement was lost.
+func (g *group) meets(i int, d Delivery) (counted bool) {
+	if g.counted.IsZero() {
+		return false
+	}
+	if g.slot != i {
+		g.slot, g.met = i, 0
+	}
+	g.met++
+	return g.met <= g.counted.events(d.Sequence(), d.Received())
 }
 
 // count counts an event of delivery i that joins.
@@ -237,8 +264,9 @@ func (g *group) count(i int, class Class, sub Subclass, e *Event) {
 	n := max(e.Count, 1)
 	if last := len(g.slots) - 1; last >= 0 && g.slots[last].slot == i {
 		g.slots[last].n += n
+		g.slots[last].events++
 	} else {
-		g.slots = append(g.slots, member{i, n})
+		g.slots = append(g.slots, member{i, n, 1})
 	}
 	g.tally.add(class, sub, e, n)
 }

@@ -52,6 +52,8 @@ type Decision struct {
 
 	Quote string // Cloudflare's own error text, verbatim, bounded
 	Event Event
+	// Counted is the message that the event came in.
+	Counted Counted `json:"-"`
 
 	// IncidentID is filled in by the Sink.
 	IncidentID string

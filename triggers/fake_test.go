@@ -124,6 +124,7 @@ type desk struct {
 	mu       sync.Mutex
 	open     map[string]string
 	counts   map[string]int64 // by key; the opening event is counted by Handle
+	counted  map[string]triggers.Counted
 	handled  int
 	tallies  []triggers.Tally
 	failing  func(key string) error
@@ -134,7 +135,9 @@ type desk struct {
 	order    []string // what became durable, in order
 }
 
-func newDesk() *desk { return &desk{open: map[string]string{}, counts: map[string]int64{}} }
+func newDesk() *desk {
+	return &desk{open: map[string]string{}, counts: map[string]int64{}, counted: map[string]triggers.Counted{}}
+}
 
 func (d *desk) Handle(_ context.Context, dec triggers.Decision) (triggers.Decision, error) {
 	d.mu.Lock()
@@ -156,9 +159,16 @@ func (d *desk) Handle(_ context.Context, dec triggers.Decision) (triggers.Decisi
 	}
 	d.open[key] = fmt.Sprintf("inc-%d", len(d.open)+1)
 	d.counts[key] += max(dec.Event.Count, 1)
+	d.counted[key] = dec.Counted
 	dec.IncidentID = d.open[key]
 	d.order = append(d.order, "open")
 	return dec, nil
+}
+
+func (d *desk) Counted(key string) triggers.Counted {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.counted[key]
 }
 
 func (d *desk) Tally(_ context.Context, tallies []triggers.Tally) error {
@@ -172,6 +182,7 @@ func (d *desk) Tally(_ context.Context, tallies []triggers.Tally) error {
 			return fmt.Errorf("tally for %s on %q", t.IncidentKey, t.IncidentID)
 		}
 		d.counts[t.IncidentKey] += t.Count
+		d.counted[t.IncidentKey] = d.counted[t.IncidentKey].With(t.Counted)
 		d.tallies = append(d.tallies, t)
 	}
 	d.order = append(d.order, "tally")

@@ -40,6 +40,7 @@ func (blank) Handle(_ context.Context, d triggers.Decision) (triggers.Decision, 
 	d.IncidentID = d.IncidentKey()
 	return d, nil
 }
+func (blank) Counted(string) triggers.Counted                 { return triggers.Counted{} }
 func (blank) Tally(context.Context, []triggers.Tally) error   { return nil }
 func (blank) Bury(context.Context, triggers.DeadLetter) error { return nil }
 

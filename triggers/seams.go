@@ -28,8 +28,12 @@ type Sink interface {
 	// open one, and returns once that is durable. The returned decision has
 	// ActionJoin when an open incident covered it, and the IncidentID.
 	Handle(ctx context.Context, d Decision) (Decision, error)
-	// Tally adds what joined since the last call; durable when it returns.
+	// Tally adds what joined since the last call; durable when it returns. What
+	// Counted covers already is not added again.
 	Tally(ctx context.Context, tallies []Tally) error
+	// Counted is what the open incident of a key has counted, as far as is known
+	// without asking anybody.
+	Counted(key string) Counted
 }
 
 // Tally is what a batch of joined events adds to one incident.
@@ -48,6 +52,7 @@ type Tally struct {
 	Subclasses map[Subclass]int64
 	Sizes      []int64 // a bounded sample of request sizes, bytes
 	MaxSize    int64
+	Counted    Counted // the messages that are summed up
 }
 
 // DeadLetter is a message that could not be read, with the reason.

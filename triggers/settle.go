@@ -1,6 +1,11 @@
 package triggers
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+)
 
 // begin hands the first decision of a group to the sink, at once.
 func (b *batch) begin(g *group, d Decision) {
@@ -42,7 +47,7 @@ func (b *batch) settle() (tried, worked int) {
 		}
 		if g.act != ActionIgnore && g.tally.Count > 0 {
 			g.tally.flush()
-			g.tally.IncidentKey, g.tally.IncidentID = g.key, g.id
+			g.tally.IncidentKey, g.tally.IncidentID, g.tally.Counted = g.key, g.id, b.counted(g)
 			tallies = append(tallies, g.tally.Tally)
 		}
 	}
@@ -64,6 +69,48 @@ func (b *batch) settle() (tried, worked int) {
 	return tried, worked
 }
 
+// counted is the messages of a group's tally.
+func (b *batch) counted(g *group) Counted {
+	var at time.Time
+	var runs []run
+	sorted := true // as a rule
+	for k, m := range g.slots {
+		if k == 0 && g.opens > 0 && g.act != ActionJoin {
+			m.events-- // the sink counted the event that opened
+		}
+		if m.events == 0 {
+			continue
+		}
+		d := b.deliveries[m.slot]
+		if d.Received().After(at) {
+			at = d.Received()
+		}
+		s := d.Sequence()
+		sorted = sorted && (len(runs) == 0 || runs[len(runs)-1].to < s)
+		runs = follow(runs, run{s, s, uint64(m.events)}) //nolint:gosec // not negative
+	}
+	if !sorted {
+		slices.SortFunc(runs, func(a, b run) int { return cmp.Compare(a.from, b.from) })
+		all := runs
+		runs = nil
+		for _, r := range all {
+			if last := len(runs) - 1; last < 0 || runs[last].to < r.from { // else the same message twice
+				runs = follow(runs, r)
+			}
+		}
+	}
+	return pack(runs, at)
+}
+
+// follow appends a run, to the last one when that goes on.
+func follow(runs []run, r run) []run {
+	if last := len(runs) - 1; last >= 0 && runs[last].to+1 == r.from && runs[last].n == r.n {
+		runs[last].to = r.to
+		return runs
+	}
+	return append(runs, r)
+}
+
 // finish remembers a group's incident, or forgets it when it failed.
 func (b *batch) finish(g *group) {
 	if g.err != nil {
@@ -81,8 +128,8 @@ func (b *batch) finish(g *group) {
 		}
 		b.l.o.Recent.Add(d, b.now)
 	}
-	if g.act == ActionIgnore {
-		return
+	if g.act == ActionIgnore || g.id == "" {
+		return // of nothing, or of what was counted before
 	}
 	if b.l.o.Index != nil {
 		n := g.tally.Count

@@ -106,7 +106,7 @@ func (a *api) incident(w http.ResponseWriter, r *http.Request) {
 	if fail(w, err) {
 		return
 	}
-	c.Pending = nil // how it is done is no part of what happened
+	c.Pending, c.Counted = nil, triggers.Counted{} // how it is done is no part of what happened
 	cached(w, r, c)
 }
 

@@ -56,6 +56,7 @@ func (b *boundSink) Handle(ctx context.Context, d triggers.Decision) (triggers.D
 	key := d.IncidentKey()
 	// Counts are left out: the decision at hand has met them.
 	again := triggers.Decide(d.Event, triggers.State{Rules: b.rules(), Index: b.index, Silences: b.silences(ctx, now)}, now)
+	again.Counted = d.Counted
 	got, err := b.next.Handle(ctx, again)
 	if err == nil && again.IncidentKey() != key && got.IncidentID != "" {
 		b.mu.Lock()
@@ -86,6 +87,11 @@ func (b *boundSink) Tally(ctx context.Context, tallies []triggers.Tally) error {
 	b.mu.Unlock()
 	return b.next.Tally(ctx, tallies)
 }
+
+// Counted implements triggers.Sink. A decision that was taken again has another
+// key, which is not known before its incident is: of those, messages that come
+// again after a crash may count twice.
+func (b *boundSink) Counted(key string) triggers.Counted { return b.next.Counted(key) }
 
 // indexed says whether the index decided, or nothing did.
 func indexed(d *triggers.Decision) bool {

@@ -29,6 +29,8 @@ func (d *deskOf) Tally(_ context.Context, t []triggers.Tally) error {
 	return nil
 }
 
+func (d *deskOf) Counted(string) triggers.Counted { return triggers.Counted{} }
+
 // account is an index with two namespaces, each with a saturated object, a
 // caller that binds the second, and a clock.
 type account struct {

@@ -65,7 +65,16 @@ func (a *App) wireTriggers(context.Context) error {
 		return err
 	}
 	a.trigger = t
-	a.layers.add(0, "triggers", a.keyed(t.listener.Run))
+	a.layers.add(0, "triggers", a.keyed(func(ctx context.Context) error {
+		// What the open incidents have counted keeps a message that comes again
+		// after a crash from counting twice.
+		select {
+		case <-a.desk.Loaded():
+			return t.listener.Run(ctx)
+		case <-ctx.Done():
+			return nil
+		}
+	}))
 	a.layers.add(2, "bindings", a.bindings)
 	return a.wirePoll()
 }

@@ -204,6 +204,8 @@ func (s *sink) Handle(_ context.Context, d triggers.Decision) (triggers.Decision
 	return d, nil
 }
 
+func (s *sink) Counted(string) triggers.Counted { return triggers.Counted{} }
+
 func (s *sink) Tally(context.Context, []triggers.Tally) error { return nil }
 
 func (s *sink) Bury(context.Context, triggers.DeadLetter) error { return nil }

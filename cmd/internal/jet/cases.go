@@ -182,7 +182,7 @@ func (c *Cases) at(ctx context.Context, key string) (bot.Case, error) {
 
 // WatchOpen implements bot.Cases. Of a case that was archived, f gets only key
 // and ID. f may hear of one state twice.
-func (c *Cases) WatchOpen(ctx context.Context, f func(v bot.Case, rev uint64, closed bool)) error {
+func (c *Cases) WatchOpen(ctx context.Context, f func(v bot.Case, rev uint64, closed bool), init func()) error {
 	if err := c.j.await(ctx); err != nil {
 		return err
 	}
@@ -203,7 +203,7 @@ func (c *Cases) WatchOpen(ctx context.Context, f func(v bot.Case, rev uint64, cl
 			key := decodeKey(strings.TrimPrefix(e.Key(), openPrefix))
 			f(bot.Case{ID: id, Key: key, State: bot.Closed}, e.Revision(), true)
 		}
-	}, func() {})
+	}, init)
 }
 
 // ClosedCases lists the archive, newest first: at most limit cases that closed

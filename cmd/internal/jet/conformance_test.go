@@ -66,7 +66,7 @@ func casesConform(t *testing.T, a, b *jet.Jet) {
 			if c.Key == k {
 				got <- seen{c.ID, closed}
 			}
-		})
+		}, func() {})
 	})
 	defer func() { stop(); wg.Wait() }()
 	c := bot.Case{ID: key(t, "inc"), Key: k, State: bot.Open, Count: 1}
