@@ -46,7 +46,9 @@ const (
 // Listener takes messages from the source to the sink: decode, classify,
 // decide, handle or tally, acknowledge. A message is acknowledged when what it
 // led to is durable, and given back with a delay when that failed, so that
-// nothing is lost; after a failure an event may count twice.
+// nothing is lost. What comes again although it was counted, because its
+// acknowledgement was lost or another part of it failed, is told by the messages
+// that its incident has counted, and not counted again.
 //
 // New incidents are handled at once, while the rest of the batch is read. What
 // joins an open incident is summed up and tallied once per batch. Most messages
