@@ -197,13 +197,17 @@ func (b Budget) Block(now, until time.Time, why WaitCause) Budget {
 	return b
 }
 
-// Strike notes that Cloudflare did not answer, and holds everything back for a
-// while: 5 s, then twice as long each time, at most 2 min.
+// Strike notes that Cloudflare did not answer. Once may be the fault of one
+// target: from then on one capture at a time finds out. From the second time in
+// a row everything is held back for a while: 5 s, then twice as long each time,
+// at most 2 min.
 func (b Budget) Strike(now time.Time) Budget {
 	b = b.clone()
 	b.Strikes++
-	wait := min(5*time.Second<<min(b.Strikes-1, 6), 2*time.Minute)
-	return b.Block(now, now.Add(wait), WaitUnreachable)
+	if b.Strikes == 1 {
+		return b
+	}
+	return b.Block(now, now.Add(min(5*time.Second<<min(b.Strikes-2, 6), 2*time.Minute)), WaitUnreachable)
 }
 
 // Answered notes that Cloudflare answers.

@@ -78,11 +78,14 @@ func TestReserve(t *testing.T) {
 }
 
 func TestStrikesDouble(t *testing.T) {
-	b := capture.Budget{}
+	b := capture.Budget{}.Strike(noon)
+	if !b.BlockedUntil.IsZero() || b.Strikes != 1 {
+		t.Errorf("once may be one target's fault, others wait until %v", b.BlockedUntil)
+	}
 	for i, want := range []int{5, 10, 20, 40, 80, 120, 120, 120, 120} {
 		b = b.Strike(noon)
 		if got := b.BlockedUntil.Sub(noon); got != time.Duration(want)*time.Second {
-			t.Errorf("strike %d: %v, want %d s", i+1, got, want)
+			t.Errorf("strike %d: %v, want %d s", i+2, got, want)
 		}
 	}
 }

@@ -19,10 +19,10 @@
 // All replicas share one Budget, changed by compare-and-set: the spacing of a
 // target runs from the end of its last capture; every request counts against
 // the hour, refused ones too, as Cloudflare's own limit may count them. A 429 or
-// an outage holds everybody back, and after an outage one capture at a time
-// finds out whether it is over. A job that must wait is told its time and cause,
-// and that time looks past the more urgent jobs before it, so that a long queue
-// drains without being scanned again and again.
+// an outage holds everybody back. One lost answer does not, but from then on one
+// capture at a time finds out whether it was an outage. A job that must wait is
+// told its time and cause, and that time looks past the more urgent jobs before
+// it, so that a long queue drains without being scanned again and again.
 //
 // Clocks are those of the machines. One that is set back makes captures wait, up
 // to five minutes of it are believed; one that jumps ahead by more than the

@@ -148,7 +148,7 @@ func TestEveryFailureEnds(t *testing.T) {
 		"could not start":    {many(fails(capture.FailCouldNotStart), 1), "started waiting:isolate started stored", []time.Duration{0, 3}},
 		"429 with a time":    {many(limited, 1), "started waiting:rate_limit started stored", []time.Duration{0, 17}},
 		"429 without":        {many(fails(capture.FailRateLimited), 1), "started waiting:rate_limit started stored", []time.Duration{0, 60}},
-		"unreachable":        {many(dial, 3), "started waiting:unreachable started waiting:unreachable started waiting:unreachable started stored", []time.Duration{0, 5, 15, 35}},
+		"unreachable":        {many(dial, 3), "started waiting:unreachable started waiting:unreachable started waiting:unreachable started stored", []time.Duration{0, 5, 10, 20}},
 		"reset":              {many(fails(capture.FailUnreachable), 1), "started waiting:unreachable started stored", []time.Duration{0, 70}},
 		"reset for ever":     {many(fails(capture.FailUnreachable), 9), "failed:unreachable", []time.Duration{0, 70, 140}},
 		"timeout":            {many(fails(capture.FailTimeout), 1), "started waiting:retry started stored", []time.Duration{0, 70}},
