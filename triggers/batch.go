@@ -58,9 +58,9 @@ type group struct {
 }
 
 type member struct {
-	slot   int
-	n      int64
-	events int // that n is the sum of
+	slot int
+	n    int64
+	upto int // the last of the message's events of this incident that n has
 }
 
 // batch works one batch off and says whether the sink did nothing but fail.
@@ -177,6 +177,9 @@ func (b *batch) again(i int, d Delivery, p *part, script string) bool {
 			return false
 		}
 	}
+	if g.opens == 0 && g.id == "" {
+		return false // so far all of it was counted before: nobody knows yet what is open
+	}
 	e := &b.like
 	k.read(e, p, b.l.names)
 	e.Time = believed(e.Time, d.Received())
@@ -215,11 +218,11 @@ func (b *batch) event(i int, d Delivery, e *Event) bool {
 	}
 	switch {
 	case g.meets(i, d):
-	case g.id == "" && g.opens == 0:
+	case g.opens == 0 && g.id == "": // in this order: begin sets id meanwhile
 		g.opens = max(e.Count, 1)
-		g.slots = append(g.slots, member{i, g.opens, 1})
+		g.slots = append(g.slots, member{i, g.opens, g.met})
 		first := v.decision()
-		first.Counted = CountedOne(d.Sequence(), 1, d.Received())
+		first.Counted = CountedOne(d.Sequence(), g.met, d.Received())
 		b.begin(g, first)
 	default:
 		g.count(i, v.Class, v.Subclass, e)
@@ -249,9 +252,6 @@ func (b *batch) add(kind *groupKind) *group {
 // meets notes an event of delivery i, and reports whether it was counted before:
 // the message has come again because its acknowledgement was lost.
 func (g *group) meets(i int, d Delivery) (counted bool) {
-	if g.counted.IsZero() {
-		return false
-	}
 	if g.slot != i {
 		g.slot, g.met = i, 0
 	}
@@ -264,9 +264,9 @@ func (g *group) count(i int, class Class, sub Subclass, e *Event) {
 	n := max(e.Count, 1)
 	if last := len(g.slots) - 1; last >= 0 && g.slots[last].slot == i {
 		g.slots[last].n += n
-		g.slots[last].events++
+		g.slots[last].upto = g.met
 	} else {
-		g.slots = append(g.slots, member{i, n, 1})
+		g.slots = append(g.slots, member{i, n, g.met})
 	}
 	g.tally.add(class, sub, e, n)
 }

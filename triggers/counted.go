@@ -12,9 +12,9 @@ import (
 const countedRuns = 512
 
 // Counted is which messages of the events stream an incident has counted, and
-// how many events of each. An acknowledgement can be lost with the process, or
-// the server, that had it in memory: the message then comes again, and this
-// keeps it from counting twice. The zero value is none.
+// each of them up to which of its events. An acknowledgement can be lost with
+// the process, or the server, that had it in memory: the message then comes
+// again, and this keeps it from counting twice. The zero value is none.
 type Counted struct {
 	// At is when the stream stored the newest of them. A message that was stored
 	// later is another one: the stream was made anew and its numbers start over.
@@ -27,7 +27,7 @@ type Counted struct {
 
 type run struct{ from, to, n uint64 }
 
-// CountedOne is one message with n events.
+// CountedOne is one message up to its event n, of those that are of one incident.
 func CountedOne(sequence uint64, n int, stored time.Time) Counted {
 	return pack([]run{{sequence, sequence, uint64(max(n, 0))}}, stored)
 }
@@ -73,7 +73,8 @@ func pack(runs []run, at time.Time) Counted {
 	return c
 }
 
-// With is both together; a message in both has the events of both.
+// With is both together; of a message in both, the one that goes further. What
+// a batch counts of a message begins where the count before it ended.
 func (c Counted) With(d Counted) Counted {
 	switch {
 	case d.IsZero():
@@ -96,7 +97,7 @@ func (c Counted) With(d Counted) Counted {
 	cuts = slices.Compact(cuts)
 	var out []run
 	for i, from := range cuts[:max(len(cuts)-1, 0)] {
-		n := eventsOf(a, from) + eventsOf(b, from)
+		n := max(eventsOf(a, from), eventsOf(b, from))
 		if n == 0 {
 			continue
 		}

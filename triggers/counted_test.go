@@ -2,8 +2,10 @@ package triggers_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -26,7 +28,7 @@ func TestCountedAgainstAMap(t *testing.T) {
 				t.Fatalf("%d × %d is covered: %v, counted %v", seq, n, got, want)
 			}
 			c = c.With(one)
-			want[seq] += n
+			want[seq] = max(want[seq], n)
 		}
 		b, err := json.Marshal(c)
 		if err != nil {
@@ -134,4 +136,41 @@ func TestListenerCountsWhatComesAgainOnce(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A message with a few events of one incident, the first of which opens it, and
+// then the same with the tally lost: alone in its batch, nothing else shows that
+// there is more to count than the event that opened.
+func TestListenerCountsTheRestOfTheMessageThatOpened(t *testing.T) {
+	for n := 1; n <= 4; n++ {
+		for _, lost := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%d events, tally lost %v", n, lost), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					d, q := newDesk(), newQueue()
+					q.publish("[" + strings.Repeat(failing("s")+",", n-1) + failing("s") + "]")
+					if lost {
+						d.tallyErr = errors.New("no answer")
+					}
+					s := listen(t, q, d, triggers.Options{}, func() {
+						time.Sleep(3 * time.Second)
+						d.mu.Lock()
+						d.tallyErr = nil
+						d.mu.Unlock()
+						time.Sleep(time.Minute)
+					})
+					if q.open() != 0 {
+						t.Errorf("%d messages are not acknowledged; %v", q.open(), s.troubles)
+					}
+					for key, got := range d.counts {
+						if got != int64(n) {
+							t.Errorf("%s counts %d, want %d", key, got, n)
+						}
+					}
+					if len(d.counts) != 1 {
+						t.Errorf("counts %v", d.counts)
+					}
+				})
+			})
+		}
+	}
 }

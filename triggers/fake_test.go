@@ -181,6 +181,9 @@ func (d *desk) Tally(_ context.Context, tallies []triggers.Tally) error {
 		if d.open[t.IncidentKey] != t.IncidentID {
 			return fmt.Errorf("tally for %s on %q", t.IncidentKey, t.IncidentID)
 		}
+		if d.counted[t.IncidentKey].Covers(t.Counted) {
+			continue
+		}
 		d.counts[t.IncidentKey] += t.Count
 		d.counted[t.IncidentKey] = d.counted[t.IncidentKey].With(t.Counted)
 		d.tallies = append(d.tallies, t)

@@ -75,11 +75,8 @@ func (b *batch) counted(g *group) Counted {
 	var runs []run
 	sorted := true // as a rule
 	for k, m := range g.slots {
-		if k == 0 && g.opens > 0 && g.act != ActionJoin {
-			m.events-- // the sink counted the event that opened
-		}
-		if m.events == 0 {
-			continue
+		if k == 0 && g.opens > 0 && g.act != ActionJoin && m.n == g.opens {
+			continue // nothing but the event that opened, which the sink counted
 		}
 		d := b.deliveries[m.slot]
 		if d.Received().After(at) {
@@ -87,7 +84,7 @@ func (b *batch) counted(g *group) Counted {
 		}
 		s := d.Sequence()
 		sorted = sorted && (len(runs) == 0 || runs[len(runs)-1].to < s)
-		runs = follow(runs, run{s, s, uint64(m.events)}) //nolint:gosec // not negative
+		runs = follow(runs, run{s, s, uint64(m.upto)}) //nolint:gosec // not negative
 	}
 	if !sorted {
 		slices.SortFunc(runs, func(a, b run) int { return cmp.Compare(a.from, b.from) })

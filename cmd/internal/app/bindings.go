@@ -56,7 +56,9 @@ func (b *boundSink) Handle(ctx context.Context, d triggers.Decision) (triggers.D
 	key := d.IncidentKey()
 	// Counts are left out: the decision at hand has met them.
 	again := triggers.Decide(d.Event, triggers.State{Rules: b.rules(), Index: b.index, Silences: b.silences(ctx, now)}, now)
-	again.Counted = d.Counted
+	if again.IncidentKey() == key {
+		again.Counted = d.Counted
+	}
 	got, err := b.next.Handle(ctx, again)
 	if err == nil && again.IncidentKey() != key && got.IncidentID != "" {
 		b.mu.Lock()
@@ -70,7 +72,10 @@ func (b *boundSink) Handle(ctx context.Context, d triggers.Decision) (triggers.D
 }
 
 // Tally implements triggers.Sink: the rest of the batch in which a decision was
-// taken again still has the key of the first one.
+// taken again still has the key of the first one. Its events are not noted as
+// counted, because a message is counted up to an event of one key: another part
+// of the same message, which has the incident's own key, would be taken for what
+// is counted already, and be lost.
 func (b *boundSink) Tally(ctx context.Context, tallies []triggers.Tally) error {
 	b.mu.Lock()
 	copied := false
@@ -82,7 +87,7 @@ func (b *boundSink) Tally(ctx context.Context, tallies []triggers.Tally) error {
 		if !copied {
 			tallies, copied = slices.Clone(tallies), true
 		}
-		tallies[i].IncidentKey = key
+		tallies[i].IncidentKey, tallies[i].Counted = key, triggers.Counted{}
 	}
 	b.mu.Unlock()
 	return b.next.Tally(ctx, tallies)
