@@ -73,7 +73,7 @@ func decode(raw []byte, o Options) (*profile, readFacts, error) {
 		return nil, facts, err
 	}
 	p.typ, p.cap, p.period = typ, m.cap, t.periodIn(typ)
-	p.live = typ == Heap && m.value >= 0 && strings.Contains(t.text(t.types[m.value].name), "inuse")
+	p.live = typ == Heap && m.value >= 0 && t.live(m.value)
 	facts = readFacts{samples: int64(t.n.samples), removed: f.removed, notes: notes(note, f, fr)}
 	return p, facts, nil
 }

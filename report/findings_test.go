@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/pprof/profile"
+
 	"github.com/snapflame/snapflame/report"
 )
 
@@ -100,6 +102,32 @@ func TestRetainedHeapIsNotCalledAllocations(t *testing.T) {
 	}
 	if f, ok := finding(r, report.FindAllocation); ok {
 		t.Errorf("%q", f.Text)
+	}
+	var out strings.Builder
+	if err := report.Text(&out, r, 100, false); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(out.String(), "still in use 32.0 kB (not all that was allocated)") || strings.Contains(out.String(), "allocated in the window") {
+		t.Errorf("text:\n%s", out.String())
+	}
+}
+
+// Go's and DataDog's encoders write what was allocated before what is in use.
+func TestAllocatedBytesAreReadWhereAFileHasBoth(t *testing.T) {
+	for _, usual := range []string{"", "inuse_space"} {
+		p := tiny("inuse_space", "bytes")
+		p.SampleType = append([]*profile.ValueType{{Type: "alloc_objects", Unit: "count"}, {Type: "alloc_space", Unit: "bytes"}}, p.SampleType...)
+		p.DefaultSampleType = usual
+		for _, s := range p.Sample {
+			s.Value = []int64{7, 5000, 1, 10}
+		}
+		r, err := report.Analyse(raw(t, p), report.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.BusyBytes != 10_000 {
+			t.Errorf("default %q: %d bytes, want the 10,000 allocated", usual, r.BusyBytes)
+		}
 	}
 }
 

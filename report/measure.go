@@ -39,7 +39,8 @@ func octets(unit string) int64 {
 // measure selects values by their units and positions, never by one name:
 // encoders call the same thing cpu, wall, space, inuse_space or samples.
 // Among several of one unit the file's default wins, else the last, which is
-// what pprof itself shows.
+// what pprof itself shows; among several of bytes first what is called
+// allocated, for that is what a capture measures and the report speaks of.
 func (t *tables) measure(o Options) (Type, measure, string, error) {
 	m := measure{types: len(t.types), value: -1, count: -1, scale: 1}
 	if len(t.types) == 0 {
@@ -50,16 +51,18 @@ func (t *tables) measure(o Options) (Type, measure, string, error) {
 	if typ == Heap {
 		scale = octets
 	}
-	candidates, chosen := 0, false
+	candidates, chosen, allocated := 0, false, false
 	for i, v := range t.types {
 		s := scale(t.text(v.unit))
 		if s == 0 {
 			continue
 		}
 		candidates++
-		if !chosen {
+		alloc := typ == Heap && strings.HasPrefix(strings.ToLower(t.text(v.name)), "alloc")
+		switch named := t.defaultType != 0 && v.name == t.defaultType; {
+		case alloc, !allocated && named, !allocated && !chosen:
 			m.value, m.scale = i, s
-			chosen = t.defaultType != 0 && v.name == t.defaultType
+			chosen, allocated = chosen || named, allocated || alloc
 		}
 	}
 	m.count = t.countIndex(m.value)
@@ -70,6 +73,8 @@ func (t *tables) measure(o Options) (Type, measure, string, error) {
 	switch {
 	case m.value >= 0 && candidates > 1:
 		note = fmt.Sprintf("each sample has %d values of this kind; read is %q", candidates, t.text(t.types[m.value].name))
+	case typ == Heap && m.value >= 0 && t.live(m.value):
+		note = fmt.Sprintf("the file calls its bytes %q: what was still in use, not all that was allocated; read every share so", t.text(t.types[m.value].name))
 	case m.value < 0:
 		s := scale(t.text(t.periodType.unit))
 		if typ == "" || m.count < 0 || s == 0 || t.period <= 0 || t.period > (1<<62)/s {
@@ -79,6 +84,12 @@ func (t *tables) measure(o Options) (Type, measure, string, error) {
 		note = "the samples carry no values; each counts as one period"
 	}
 	return typ, m, note, nil
+}
+
+// live reports whether the bytes are those still in use when the file was
+// written, by the name that Go's and DataDog's encoders give them.
+func (t *tables) live(value int) bool {
+	return strings.Contains(strings.ToLower(t.text(t.types[value].name)), "inuse")
 }
 
 // profileType goes by the period's unit, which says what was sampled, and by

@@ -63,11 +63,13 @@ func (t *terminal) paint(code, s string) string {
 	return code + s + ansiReset
 }
 
-// wrap writes a sentence after an indent, broken at blanks.
+// wrap writes a sentence after an indent, broken at blanks, but never between
+// a number and its per cent sign.
 func (t *terminal) wrap(first, indent, s string) {
 	line, used := first, columns(first)
 	begun := false
-	for word := range strings.FieldsSeq(s) {
+	for word := range strings.FieldsSeq(strings.ReplaceAll(s, " %", "\x00%")) {
+		word = strings.ReplaceAll(word, "\x00", " ")
 		n := columns(word)
 		if begun && used+1+n > t.width {
 			t.printf("%s\n", line)

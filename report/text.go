@@ -64,6 +64,10 @@ func (t *terminal) head(r *Report) {
 	}
 	what = append(what, verdictText(r))
 	t.wrap("", "  ", strings.Join(what, " · "))
+	if r.Type == Heap && len(r.parts) > 0 && r.parts[0].live {
+		t.printf("still in use %s (not all that was allocated)\n", size(r.BusyBytes))
+		return
+	}
 	if r.Type == Heap {
 		t.printf("allocated in the window %s (not what is kept)\n", size(r.BusyBytes))
 		return
@@ -100,7 +104,7 @@ func verdictText(r *Report) string {
 }
 
 func (t *terminal) table(r *Report, rows []Function) {
-	nameWidth := 0
+	nameWidth := columns("function")
 	for _, f := range rows {
 		nameWidth = max(nameWidth, columns(visible(f.Name)))
 	}

@@ -63,6 +63,35 @@ func TestTextIsInert(t *testing.T) {
 	}
 }
 
+func TestNumbersStayWithTheirSign(t *testing.T) {
+	r := analyse(t, "long-50s.cpu.pb.gz")
+	for width := 60; width < 130; width++ {
+		var b bytes.Buffer
+		if err := report.Text(&b, r, width, false); err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(b.String()) {
+			if strings.HasPrefix(strings.TrimSpace(line), "%") {
+				t.Fatalf("width %d: a line begins with %q", width, line)
+			}
+		}
+	}
+}
+
+func TestHeadingIsWholeOverShortNames(t *testing.T) {
+	r, err := report.Analyse(raw(t, tiny("cpu", "nanoseconds")), report.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := report.Text(&b, r, 100, false); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(b.String(), " function  defined at\n") {
+		t.Errorf("text:\n%s", b.String())
+	}
+}
+
 func checkInert(t *testing.T, s string) {
 	t.Helper()
 	if !utf8.ValidString(s) {
