@@ -31,7 +31,11 @@ func (h *hand) start(ctx, work context.Context, found []Resolution) {
 	}
 	h.rec.Notes = withNotes(h.rec.Notes, c.Notes...)
 	if late := now.Sub(h.job.FailureAt); h.job.replaced() && late > 0 {
-		h.rec.Notes = withNotes(dropReplacement(h.rec.Notes), fmt.Sprintf("%s%d s after the failure", replacement, int(late.Seconds())))
+		which := replacement
+		if h.job.Target.Kind == Worker {
+			which = another
+		}
+		h.rec.Notes = withNotes(dropReplacement(h.rec.Notes), fmt.Sprintf("%s%d s after the failure", which, int(late.Round(time.Second).Seconds())))
 	}
 	rev, err := h.p.Records.PutRecord(work, h.rec, h.rev)
 	if err != nil {
@@ -77,7 +81,12 @@ func (j Job) replaced() bool {
 	return memory && !j.FailureAt.IsZero()
 }
 
-const replacement = "replacement isolate, "
+// An object has one isolate, so what runs after the failure replaces what
+// failed. A stateless Worker has many, and any one that still lives is taken.
+const (
+	replacement = "replacement isolate, "
+	another     = "an isolate of the Worker, not the one that failed, "
+)
 
 func withNotes(notes []string, more ...string) []string {
 	out := append([]string(nil), notes...)
@@ -97,7 +106,7 @@ func withNotes(notes []string, more ...string) []string {
 func dropReplacement(notes []string) []string {
 	var out []string
 	for _, n := range notes {
-		if len(n) < len(replacement) || n[:len(replacement)] != replacement {
+		if !strings.HasPrefix(n, replacement) && !strings.HasPrefix(n, another) {
 			out = append(out, n)
 		}
 	}

@@ -436,7 +436,10 @@ func TestReplacementIsolateIsSaid(t *testing.T) {
 	}{
 		"memory":              {func(j *capture.Job) { j.Trouble, j.Type = capture.ExceededMemory, capture.Heap }, "replacement isolate, 16 s after the failure"},
 		"heap of an incident": {func(j *capture.Job) { j.Type = capture.Heap }, "replacement isolate, 16 s after the failure"},
-		"overload":            {func(j *capture.Job) { j.Trouble = capture.Overloaded }, ""},
+		"memory of a stateless Worker": {func(j *capture.Job) {
+			j.Trouble, j.Type, j.Target = capture.ExceededMemory, capture.Heap, capture.Target{Kind: capture.Worker, Script: "room-api"}
+		}, "an isolate of the Worker, not the one that failed, 16 s after the failure"},
+		"overload": {func(j *capture.Job) { j.Trouble = capture.Overloaded }, ""},
 		"heap after an overload": {func(j *capture.Job) {
 			j.Trouble, j.Type, j.Cause = capture.Overloaded, capture.Heap, capture.CauseFollowUp
 		}, ""},

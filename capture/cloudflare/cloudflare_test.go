@@ -286,7 +286,7 @@ func TestResolve(t *testing.T) {
 		"object, logged id only": {capture.Target{Kind: do, ObjectID: obj2}, []choice{{"meeting", nsMeet, v2, "deployment"}}, "", ""},
 		"object, upper case":     {capture.Target{Kind: do, ObjectID: strings.ToUpper(obj2)}, []choice{{"meeting", nsMeet, v2, "deployment"}}, "", ""},
 		"object, caller's script and version": {
-			capture.Target{Kind: do, Script: "caller", VersionID: v3, ObjectID: obj2}, []choice{{"meeting", nsMeet, v2, "deployment"}}, "", "caller only calls the object; meeting implements it",
+			capture.Target{Kind: do, Script: "caller", VersionID: v3, ObjectID: obj2}, []choice{{"meeting", nsMeet, v2, "deployment"}}, "", "caller does not implement the object; meeting does",
 		},
 		"object, base name of an environment": {
 			capture.Target{Kind: do, Script: "room", Class: "Room", ObjectID: obj},

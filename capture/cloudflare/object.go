@@ -43,7 +43,8 @@ func (c *Client) resolveObject(ctx context.Context, t capture.Target) ([]capture
 		ot, on := t, slices.Clone(notes)
 		if t.VersionID != "" && t.Script != "" && t.Script != o.Script {
 			ot.VersionID = "" // a version belongs to one Worker
-			on = append(on, fmt.Sprintf("%s only calls the object; %s implements it", c.clean(t.Script), c.clean(o.Script)))
+			// It calls the object, or implemented it before it was renamed.
+			on = append(on, fmt.Sprintf("%s does not implement the object; %s does", c.clean(t.Script), c.clean(o.Script)))
 		}
 		ot.Script, ot.Class, ot.NamespaceID = o.Script, o.Class, o.ID
 		rs, err := c.versions(ctx, ot, on)

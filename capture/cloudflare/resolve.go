@@ -69,7 +69,7 @@ func (c *Client) versions(ctx context.Context, t capture.Target, notes []string)
 			split[s.VersionID] = s.Percentage
 		}
 		for _, s := range shares {
-			add(s.VersionID, "deployment", onlyIf(t.VersionID != "", "the version of the event had nothing to profile; this one is deployed")...)
+			add(s.VersionID, "deployment", onlyIf(t.VersionID != "", "the version that was named had nothing to profile; this one is deployed")...)
 		}
 	}
 	if t.Kind == capture.DurableObject && len(list) > 1 {
