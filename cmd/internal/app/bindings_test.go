@@ -191,3 +191,25 @@ func TestBindingsAreNotAskedForWhatIsNamed(t *testing.T) {
 		t.Errorf("asked for %+v", a.asked)
 	}
 }
+
+// Within the block of Cloudflare's global limit nobody asks for lists.
+func TestListsWaitForTheRateLimit(t *testing.T) {
+	blocked := fmt.Errorf("list: %w", &capture.Failure{Kind: capture.FailRateLimited, RetryAfter: 5 * time.Minute})
+	down := errors.New("connection refused")
+	for _, c := range []struct {
+		last time.Duration
+		err  error
+		want time.Duration
+	}{
+		{0, nil, 10 * time.Minute},
+		{0, down, time.Second},
+		{4 * time.Second, down, 8 * time.Second},
+		{10 * time.Minute, down, 10 * time.Minute},
+		{0, blocked, 5 * time.Minute},
+		{8 * time.Minute, blocked, 10 * time.Minute},
+	} {
+		if got := nextWarm(c.last, c.err); got != c.want {
+			t.Errorf("after %s and %v: %s, want %s", c.last, c.err, got, c.want)
+		}
+	}
+}

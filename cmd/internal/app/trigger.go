@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync/atomic"
@@ -111,18 +112,33 @@ func compile(c *conf.Config) (*triggers.Rules, error) {
 // bindings tells the index which namespaces there are and whose they are: a
 // caller without load lines of its own can only mean an object of its account.
 func (a *App) bindings(ctx context.Context) error {
-	for wait := time.Second; ; wait = min(2*wait, 10*time.Minute) {
-		if err := a.cf.Warm(ctx); err == nil {
-			wait = 10 * time.Minute
-		} else if ctx.Err() == nil {
+	for wait := time.Duration(0); ; {
+		err := a.cf.Warm(ctx)
+		if err != nil && ctx.Err() == nil {
 			a.person.unreachable(err)
 		}
+		wait = nextWarm(wait, err)
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-time.After(wait):
 		}
 	}
+}
+
+// nextWarm is how long after the last wait and its outcome the lists are asked
+// for again. After a failure that is sooner, but never before Cloudflare lets
+// anybody in: within the block of its global limit every request is refused.
+func nextWarm(last time.Duration, err error) time.Duration {
+	const usual = 10 * time.Minute
+	if err == nil {
+		return usual
+	}
+	wait := min(max(2*last, time.Second), usual)
+	if f, ok := errors.AsType[*capture.Failure](err); ok {
+		wait = max(wait, f.RetryAfter)
+	}
+	return wait
 }
 
 // Objects lists the hottest Durable Objects, with what is known of each.
