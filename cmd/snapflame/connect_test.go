@@ -75,11 +75,14 @@ func TestServeConnects(t *testing.T) {
 			"context", func(o *server.Options) { o.Nkeys = []*server.NkeyUser{{Nkey: public}} },
 			func(url string) map[string]string {
 				b, _ := json.Marshal(map[string]string{"url": url, "nkey": seed})
-				file := filepath.Join(dir, "ctx.json")
-				if err := os.WriteFile(file, b, 0o600); err != nil {
+				contexts := filepath.Join(dir, ".config", "nats", "context")
+				if err := os.MkdirAll(contexts, 0o700); err != nil {
 					t.Fatal(err)
 				}
-				return map[string]string{"NATS_CONTEXT": file}
+				if err := os.WriteFile(filepath.Join(contexts, "prod.json"), b, 0o600); err != nil {
+					t.Fatal(err)
+				}
+				return map[string]string{"NATS_CONTEXT": "prod", "HOME": dir}
 			}, nil, "",
 		},
 	} {

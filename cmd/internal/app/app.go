@@ -91,15 +91,16 @@ func New(ctx context.Context, o Options) (a *App, err error) {
 			err = errors.Join(err, a.Close(context.WithoutCancel(ctx)))
 		}
 	}()
+	if err := a.open(ctx); err != nil {
+		return a, err
+	}
 	// The pprof driver refuses to start without a place for settings, and would
 	// write there for all users alike: give it one that holds nothing.
+	// That is after open, which looks there for a NATS context.
 	if os.Getenv("XDG_CONFIG_HOME") == "" {
 		if err := os.Setenv("XDG_CONFIG_HOME", os.DevNull); err != nil {
 			return a, fmt.Errorf("set XDG_CONFIG_HOME: %w", err)
 		}
-	}
-	if err := a.open(ctx); err != nil {
-		return a, err
 	}
 	for _, wire := range []func(context.Context) error{a.wireReports, a.wireDesk, a.wireTriggers, a.wireCaptures, a.wireSlack, a.wireWeb} {
 		if err := wire(ctx); err != nil {
