@@ -12,5 +12,5 @@ here=$(dirname "${BASH_SOURCE[0]}")
 . "$here/lib.sh"
 need CLOUDFLARE_ACCOUNT_ID SNAPFLAME_PUBLIC_URL SNAPFLAME_INGEST_TOKEN SETUP_TOKEN
 
-body=$(jq -n --arg url "${SNAPFLAME_PUBLIC_URL%/}/ingest/issues" --arg secret "$SNAPFLAME_INGEST_TOKEN" '{name: "snapflame", url: $url, secret: $secret}')
+body=$(jq -n --arg url "${SNAPFLAME_PUBLIC_URL%/}/ingest/issues" '{name: "snapflame", url: $url, secret: $ENV.SNAPFLAME_INGEST_TOKEN}')
 api POST "/accounts/$CLOUDFLARE_ACCOUNT_ID/alerting/v3/destinations/webhooks" "$body" | jq '{id}'

@@ -7,11 +7,18 @@ die() {
   exit 1
 }
 
-# need NAME… stops when a variable is not set.
+# need NAME… stops when a variable is not set. As for snapflame itself, NAME_FILE
+# may name a file that holds the value.
 need() {
-  local name
+  local name file
   for name in "$@"; do
+    file=${name}_FILE
+    if [ -z "${!name:-}" ] && [ -n "${!file:-}" ]; then
+      [ -r "${!file}" ] || die "$file: ${!file} cannot be read"
+      printf -v "$name" '%s' "$(<"${!file}")"
+    fi
     [ -n "${!name:-}" ] || die "set $name"
+    export "${name?}"
   done
 }
 

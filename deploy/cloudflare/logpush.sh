@@ -11,11 +11,11 @@ here=$(dirname "${BASH_SOURCE[0]}")
 . "$here/lib.sh"
 need CLOUDFLARE_ACCOUNT_ID SNAPFLAME_PUBLIC_URL SNAPFLAME_INGEST_TOKEN SETUP_TOKEN
 
-body=$(jq -n --arg url "${SNAPFLAME_PUBLIC_URL%/}/ingest/events" --arg auth "Bearer $SNAPFLAME_INGEST_TOKEN" '{
+body=$(jq -n --arg url "${SNAPFLAME_PUBLIC_URL%/}/ingest/events" '{
   name: "snapflame",
   dataset: "workers_trace_events",
   enabled: true,
-  destination_conf: ($url + "?header_Authorization=" + ($auth | @uri)),
+  destination_conf: ($url + "?header_Authorization=" + ("Bearer " + $ENV.SNAPFLAME_INGEST_TOKEN | @uri)),
   filter: ({where: {key: "Outcome", operator: "!eq", value: "ok"}} | tojson),
   output_options: {
     output_type: "ndjson",

@@ -16,10 +16,10 @@ here=$(dirname "${BASH_SOURCE[0]}")
 need CLOUDFLARE_ACCOUNT_ID SNAPFLAME_PUBLIC_URL SNAPFLAME_INGEST_TOKEN SETUP_TOKEN
 
 for signal in logs traces; do
-  body=$(jq -n --arg signal "$signal" --arg url "${SNAPFLAME_PUBLIC_URL%/}/v1/$signal" --arg auth "Bearer $SNAPFLAME_INGEST_TOKEN" '{
+  body=$(jq -n --arg signal "$signal" --arg url "${SNAPFLAME_PUBLIC_URL%/}/v1/$signal" '{
     name: ("snapflame-" + $signal),
     enabled: true,
-    configuration: {type: "logpush", logpushDataset: ("opentelemetry-" + $signal), url: $url, headers: {Authorization: $auth}}
+    configuration: {type: "logpush", logpushDataset: ("opentelemetry-" + $signal), url: $url, headers: {Authorization: ("Bearer " + $ENV.SNAPFLAME_INGEST_TOKEN)}}
   }')
   api POST "/accounts/$CLOUDFLARE_ACCOUNT_ID/workers/observability/destinations" "$body" | jq '{name, slug, enabled}'
 done
