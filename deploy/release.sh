@@ -4,6 +4,10 @@
 #
 #   deploy/release.sh v0.1.0        # at the tag v0.1.0 of a clean tree
 #   ALLOW_DIRTY=1 deploy/release.sh v0.1.0-test
+#   PLATFORMS=linux/arm64 DIST=/tmp/dist ALLOW_DIRTY=1 deploy/release.sh v0.1.0-test
+#
+# Needs the GNU tools (tar, touch, sha256sum), and the network for the bill of
+# materials.
 #
 # Signing and uploading are left to whoever has the keys.
 set -euo pipefail
