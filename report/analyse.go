@@ -106,6 +106,9 @@ func figureNotes(r *Report, s *sums, mapped bool) []string {
 	if s.cut > 0 {
 		n = append(n, fmt.Sprintf("%s with %d frames and more: V8 drops the outermost callers, so totals of entry points are too low", plural(s.cut, "sample"), v8Frames))
 	}
+	if s.trimmed > s.count/1000 { // fewer have no box that could be seen
+		n = append(n, fmt.Sprintf("%s too deep or too varied to draw whole: the flamegraph ends at %d frames and a million boxes, where the inner frames' time stays; the table has all functions", plural(s.trimmed, "sample"), maxDepth))
+	}
 	if len(r.Modules) == 1 && !mapped && strings.HasPrefix(r.Modules[0].Name, "file:") && len(r.Functions) > 1 {
 		n = append(n, "all code stands in one bundle; with its source map the report names source files and npm packages")
 	}

@@ -37,7 +37,7 @@ func build(parts []*profile, meta Meta) (*Report, *sums) {
 	}
 	r.Functions = s.functions(r.Type)
 	r.Modules = s.modules()
-	r.Tree = buildTree(parts, r.Type)
+	r.Tree, s.trimmed = buildTree(parts, r.Type)
 	return r, s
 }
 
@@ -56,6 +56,8 @@ type sums struct {
 	times []uint32 // of the frame in this stack
 	depth []uint32 // the most times in any stack
 	cut   int64    // samples whose stack is as deep as V8 keeps it
+
+	trimmed int64 // busy samples whose stack the tree does not hold whole
 
 	module      []int32 // module of each frame; -1 is none
 	names       []string

@@ -1,6 +1,7 @@
 package report_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -137,5 +138,31 @@ func TestDeepStacksAreSaid(t *testing.T) {
 	}
 	if notes := strings.Join(analyse(t, "do-meter.cpu.pb.gz").Notes, "\n"); strings.Contains(notes, "255 frames") {
 		t.Errorf("notes = %q", notes)
+	}
+}
+
+// A stack that is drawn in part says so; its figures are whole.
+func TestStacksThatAreNotDrawnWholeAreSaid(t *testing.T) {
+	for depth, want := range map[int]bool{512: false, 513: true, 10_000: true} {
+		p := tiny("cpu", "nanoseconds")
+		stack := make([]*profile.Location, depth)
+		for i := range stack {
+			id := uint64(i + 2)
+			fn := &profile.Function{ID: id, Name: fmt.Sprintf("f%d", i), Filename: "a.js"}
+			stack[i] = &profile.Location{ID: id, Line: []profile.Line{{Function: fn, Line: 1}}}
+			p.Function, p.Location = append(p.Function, fn), append(p.Location, stack[i])
+		}
+		p.Sample = append(p.Sample, &profile.Sample{Location: stack, Value: []int64{1, 3000}})
+		r, err := report.Analyse(raw(t, p), report.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		notes := strings.Join(r.Notes, "\n")
+		if got := strings.Contains(notes, "1 sample too deep or too varied to draw whole"); got != want {
+			t.Errorf("%d frames: said %t, want %t: %q", depth, got, want, notes)
+		}
+		if f := r.Functions[0]; f.Name != "f0" || f.SelfNS != 3000 {
+			t.Errorf("%d frames: first is %s with %d ns, want f0 with 3000", depth, f.Name, f.SelfNS)
+		}
 	}
 }

@@ -13,27 +13,31 @@ const (
 	maxNodes = 1 << 20
 )
 
-// buildTree folds the busy stacks, callers first.
-func buildTree(parts []*profile, t Type) *Tree {
+// buildTree folds the busy stacks, callers first. It also gives the number of
+// samples whose stacks it does not hold whole.
+func buildTree(parts []*profile, t Type) (*Tree, int64) {
 	size := 1 << 8
 	for size < 1<<15 && size < len(parts[0].flat) {
 		size <<= 1
 	}
 	b := newTreeBuilder(parts[0].frames, size)
+	trimmed := int64(0)
 	for _, p := range parts {
 		for i := range p.stacks {
 			s := &p.stacks[i]
 			if s.records == 0 || s.from == s.to || t == CPU && s.class != classBusy {
 				continue
 			}
-			b.add(p.of(s), s.value)
+			if !b.add(p.of(s), s.value) {
+				trimmed = plus(trimmed, s.count)
+			}
 		}
 	}
 	unit := "nanoseconds"
 	if t == Heap {
 		unit = "bytes"
 	}
-	return &Tree{Unit: unit, Frames: parts[0].frames, Nodes: b.preorder()}
+	return &Tree{Unit: unit, Frames: parts[0].frames, Nodes: b.preorder()}, trimmed
 }
 
 // treeBuilder finds children in one open hash table keyed by parent and frame:
@@ -51,10 +55,12 @@ func newTreeBuilder(frames []Frame, size int) *treeBuilder {
 	return b
 }
 
-func (b *treeBuilder) add(stack []int32, v int64) {
+// add reports whether the whole stack found room.
+func (b *treeBuilder) add(stack []int32, v int64) bool {
 	at := int32(0)
 	b.nodes[0].Total = plus(b.nodes[0].Total, v)
-	for d := len(stack) - 1; d >= 0 && len(stack)-1-d < maxDepth; d-- {
+	d := len(stack) - 1
+	for ; d >= 0 && len(stack)-1-d < maxDepth; d-- {
 		next := b.child(at, stack[d])
 		if next < 0 {
 			break
@@ -63,6 +69,7 @@ func (b *treeBuilder) add(stack []int32, v int64) {
 		b.nodes[at].Total = plus(b.nodes[at].Total, v)
 	}
 	b.nodes[at].Self = plus(b.nodes[at].Self, v)
+	return d < 0
 }
 
 func (b *treeBuilder) child(parent, frame int32) int32 {
