@@ -39,12 +39,20 @@ func (r *Receiver) socket(ctx context.Context, i int) {
 	}
 }
 
+// mark notes the state of a connection and logs what is news of it: a library
+// that tries again by itself says nothing, and a bot without a connection looks
+// well until somebody types.
 func (r *Receiver) mark(i int, up bool, fault error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.up[i] = up
-	if fault != nil {
+	switch {
+	case up && r.fault != nil:
+		r.fault = nil
+		r.log.Info().Msg("socket mode connected")
+	case fault != nil && (r.fault == nil || r.fault.Error() != fault.Error()):
 		r.fault = fault
+		r.log.Warn().Err(fault).Msg("no socket mode connection")
 	}
 }
 

@@ -241,3 +241,19 @@ func (w *world) metricOf(name, label string) float64 {
 	}
 	return sum
 }
+
+// Without a Socket Mode connection nothing that people type arrives, although
+// messages may go out: /readyz says so on every replica, and when it is over.
+func TestServeSaysThatNobodyIsHeard(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.slack.Fail("apps.connections.open", -1, fakeslack.Fault{Error: "invalid_auth"})
+	w.serve()
+	says := func(text string) func() bool {
+		return func() bool { _, got := w.readyz(); return strings.Contains(got, text) }
+	}
+	w.await("/readyz says that there is no connection", says("slack: no Socket Mode connection: "))
+	w.await("so does the log", func() bool { return strings.Contains(w.logs.String(), "no socket mode connection") })
+	w.slack.Heal()
+	w.await("/readyz says that all is well", says("slack: ok"))
+}

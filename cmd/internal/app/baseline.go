@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"path"
+	"strings"
 	"time"
 
 	"github.com/snapflame/snapflame/bot"
@@ -89,14 +90,21 @@ func (a *App) baselineState(ctx context.Context, now time.Time) (capture.Baselin
 		}
 	}
 	known := map[string]bool{}
+	seen := func(t capture.Target) {
+		if t.Kind != capture.Worker || known[t.Script] {
+			return
+		}
+		known[t.Script] = true
+		s.Seen = append(s.Seen, capture.Seen{Target: capture.Target{Kind: capture.Worker, Script: t.Script, DispatchNamespace: t.DispatchNamespace}, At: now, Versions: a.versions(ctx, t.Script)})
+	}
 	for _, r := range s.Past {
 		if !r.Final() && r.Cause != capture.CauseBaseline {
 			s.Waiting++
 		}
-		if t := r.Resolved; t.Kind == capture.Worker && !known[t.Script] {
-			known[t.Script] = true
-			s.Seen = append(s.Seen, capture.Seen{Target: capture.Target{Kind: capture.Worker, Script: t.Script, DispatchNamespace: t.DispatchNamespace}, At: now, Versions: a.versions(ctx, t.Script)})
-		}
+		seen(r.Resolved)
+	}
+	for _, script := range named(a.config().Baseline.Workers) {
+		seen(capture.Target{Kind: capture.Worker, Script: script})
 	}
 	for _, l := range a.trigger.index.Hottest("", baselineObjects) {
 		if t, ok := bot.CaptureTarget(l.Target); ok {
@@ -104,6 +112,19 @@ func (a *App) baselineState(ctx context.Context, now time.Time) (capture.Baselin
 		}
 	}
 	return s, nil
+}
+
+// named are the globs that are the name of one Worker. Who names a Worker wants
+// to know what is normal for it before its first incident; whom a pattern means
+// is only known once there was one.
+func named(globs []string) []string {
+	var out []string
+	for _, g := range globs {
+		if g != "" && !strings.ContainsAny(g, `*?[\`) {
+			out = append(out, g)
+		}
+	}
+	return out
 }
 
 // versions are the deployed versions of a Worker with when they went live; nil

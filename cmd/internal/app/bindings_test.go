@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -211,5 +212,12 @@ func TestListsWaitForTheRateLimit(t *testing.T) {
 		if got := nextWarm(c.last, c.err); got != c.want {
 			t.Errorf("after %s and %v: %s, want %s", c.last, c.err, got, c.want)
 		}
+	}
+}
+
+func TestWorkersNamedInFullNeedNoIncident(t *testing.T) {
+	got := named([]string{"*", "edge", "api-*", "room-?", "[ab]", `a\*`, "", "edge.staging"})
+	if want := []string{"edge", "edge.staging"}; !slices.Equal(got, want) {
+		t.Errorf("named: %q, want %q", got, want)
 	}
 }

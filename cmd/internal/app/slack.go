@@ -101,15 +101,17 @@ func (s *slackSide) hold(on bool) {
 	s.sending = on
 }
 
-// health is "ok", or why messages cannot be sent.
+// health is "ok", or why messages cannot be sent or commands not come in.
 func (s *slackSide) health() string {
 	s.mu.Lock()
-	sending := s.sending
+	sending := s.sending // else another replica sends
 	s.mu.Unlock()
-	if !sending {
-		return "ok" // another replica sends
+	if sending {
+		if err := s.sender.Health(); err != nil {
+			return err.Error()
+		}
 	}
-	if err := s.sender.Health(); err != nil {
+	if err := s.doors.Health(); err != nil {
 		return err.Error()
 	}
 	return "ok"
