@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"io"
 	"os"
 	"path/filepath"
@@ -200,7 +199,7 @@ func checkVariable(assignment string) string {
 	name, _, _ := strings.Cut(assignment, "=")
 	for _, f := range conf.Fields() {
 		for _, env := range f.Env {
-			if name == env || f.Secret && name == env+"_FILE" {
+			if name == env || f.File && name == env+"_FILE" {
 				return ""
 			}
 		}
@@ -234,35 +233,4 @@ func checkCommand(args []string) string {
 		return err.Error()
 	}
 	return ""
-}
-
-// Commands of the README that need nothing from outside are run.
-func TestReadmeCommandsRun(t *testing.T) {
-	root, err := filepath.Abs(top)
-	if err != nil {
-		t.Fatal(err)
-	}
-	out := t.TempDir()
-	ran := 0
-	for _, line := range shellLines(prose(t)[filepath.Join(top, "README.md")]) {
-		words := strings.Fields(line)
-		if words[0] != "snapflame" || words[1] != "report" && words[1] != "explain" {
-			continue
-		}
-		ran++
-		t.Chdir(out)
-		for i, w := range words {
-			if strings.Contains(w, "/testdata/") {
-				words[i] = filepath.Join(root, w)
-			}
-		}
-		var stdout, stderr bytes.Buffer
-		code := run(t.Context(), words[1:], strings.NewReader(""), &stdout, &stderr, func(string) string { return "" })
-		if code != exitDone || stdout.Len() == 0 || stderr.Len() > 0 {
-			t.Errorf("%s: exit code %d, %d bytes of output\n%s", line, code, stdout.Len(), stderr.String())
-		}
-	}
-	if ran < 3 {
-		t.Errorf("only %d commands were run", ran)
-	}
 }

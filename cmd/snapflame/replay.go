@@ -45,6 +45,9 @@ func (sh *shell) replay(ctx context.Context, file string, speed float64) error {
 	}
 	defer in.Close()
 	to, err := jet.Dial(ctx, natsOptions(c, zerolog.Nop()))
+	if errors.Is(err, jet.ErrUnavailable) {
+		return fmt.Errorf("%w: start snapflame serve, or set NATS_URL to the queue that it reads", err)
+	}
 	if err != nil {
 		return err
 	}
