@@ -138,7 +138,7 @@ type Capture struct {
 type Baseline struct {
 	Enabled bool          `yaml:"enabled" default:"true" doc:"capture quiet-time profiles within leftover budget"`
 	Every   time.Duration `yaml:"every" default:"6h" doc:"least time between two baselines of one target and version"`
-	Workers []string      `yaml:"workers" default:"*" doc:"globs of Workers that get baselines after an incident or request; one that is named in full gets them from the start"`
+	Workers []string      `yaml:"workers" default:"*" doc:"globs of Workers that get baselines after an incident or request; one named in full gets them from the start"`
 	Objects []string      `yaml:"objects" doc:"globs script/class of Durable Objects that get baselines; empty: none"`
 }
 
