@@ -8,7 +8,6 @@ import (
 	"path"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/slack-go/slack"
@@ -55,9 +54,6 @@ type Client struct {
 	http *http.Client
 	now  func() time.Time
 
-	mu     sync.Mutex
-	scopes []string // as last told by Slack; nil before the first answer
-
 	groups groups
 }
 
@@ -84,23 +80,8 @@ func NewClient(botToken string, o ClientOptions) *Client {
 	if o.APIURL == "" {
 		o.APIURL = slack.APIURL
 	}
-	c.api = slack.New(botToken, slack.OptionAPIURL(o.APIURL), slack.OptionAppLevelToken(o.AppToken), slack.OptionHTTPClient(c.http),
-		slack.OptionOnResponseHeaders(func(_ string, h http.Header) { c.learn(h) }))
+	c.api = slack.New(botToken, slack.OptionAPIURL(o.APIURL), slack.OptionAppLevelToken(o.AppToken), slack.OptionHTTPClient(c.http))
 	return c
-}
-
-func (c *Client) learn(h http.Header) {
-	v := h.Get("X-OAuth-Scopes")
-	if v == "" {
-		return
-	}
-	var list []string
-	for s := range strings.SplitSeq(v, ",") {
-		list = append(list, strings.TrimSpace(s))
-	}
-	c.mu.Lock()
-	c.scopes = list
-	c.mu.Unlock()
 }
 
 // Permalink is the address of a message in a workspace (its auth.test url),

@@ -103,8 +103,9 @@ func TestLimits(t *testing.T) {
 				t.Errorf("the bot's name %q is not one for Slack", a.Features.Bot.Name)
 			}
 			for _, c := range a.Features.Commands {
-				if err := slackio.ValidCommand(c.Command); err != nil {
-					t.Error(err)
+				// https://docs.slack.dev/interactivity/implementing-slash-commands
+				if !regexp.MustCompile(`^/[a-z0-9_-]{1,31}$`).MatchString(c.Command) {
+					t.Errorf("%q is no slash command", c.Command)
 				}
 				short("a command's description", c.Description, 2000)
 				short("a command's hint", c.Hint, 1000)
