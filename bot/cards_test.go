@@ -272,3 +272,25 @@ func TestRootNamesTheClass(t *testing.T) {
 		}
 	}
 }
+
+// The evidence tells an event that worked from one that waited, when it says so.
+func TestEvidenceSaysWhatTheEventTook(t *testing.T) {
+	for want, e := range map[string]triggers.Event{
+		"rpc, outcome exception, 812 ms CPU in 30 s": {Trigger: "rpc", Outcome: "exception", CPU: 812 * time.Millisecond, Wall: 30_011 * time.Millisecond},
+		"0 ms CPU in 9 ms":       {Wall: 9 * time.Millisecond},
+		"rpc, outcome exception": {Trigger: "rpc", Outcome: "exception"},
+	} {
+		d := overload(start, objectID)
+		d.Event.Trigger, d.Event.Outcome, d.Event.CPU, d.Event.Wall = e.Trigger, e.Outcome, e.CPU, e.Wall
+		c := bot.New(d, bot.Opening{ID: "k7f3q9", Channel: "C0DEFAULT", Now: start}, bot.Policy{})
+		got := ""
+		for _, f := range (bot.Writer{}).Evidence(c).Fields {
+			if f.Label == "Trigger" {
+				got = f.Value
+			}
+		}
+		if got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}

@@ -7,6 +7,14 @@ import (
 	"github.com/snapflame/snapflame/triggers"
 )
 
+// took is what the first event cost, to be told from how long it waited.
+func took(s Sample) string {
+	if s.CPU+s.Wall <= 0 {
+		return ""
+	}
+	return span(s.CPU) + " CPU in " + span(s.Wall)
+}
+
 // Evidence is the first reply: everything the decision was made from, once.
 func (w Writer) Evidence(c Case) Card {
 	card := Card{Title: "Evidence", Icon: "scroll", Quote: c.Quote}
@@ -20,7 +28,8 @@ func (w Writer) Evidence(c Case) Card {
 	add("Object id", c.Target.ObjectID, true)
 	add("Version of the record", c.Sample.Version, true)
 	add("Route", c.Sample.Route, true)
-	add("Trigger", strings.Join(nonEmpty(c.Sample.Trigger, c.Sample.Outcome), ", outcome "), false)
+	trigger := strings.Join(nonEmpty(c.Sample.Trigger, c.Sample.Outcome), ", outcome ")
+	add("Trigger", strings.Join(nonEmpty(trigger, took(c.Sample)), ", "), false)
 	add("Colo", c.Sample.Colo, true)
 	add("Ray", c.Sample.RayID, true)
 	add("Came as", string(c.Sample.Shape), true)

@@ -108,6 +108,8 @@ type Sample struct {
 	RayID   string         `json:"ray_id,omitempty"`
 	Version string         `json:"version,omitempty"`
 	Time    time.Time      `json:"time,omitzero"`
+	CPU     time.Duration  `json:"cpu,omitempty"` // nanoseconds; 0: not said
+	Wall    time.Duration  `json:"wall,omitempty"`
 }
 
 // CaptureView is what a case keeps of one of its captures.

@@ -160,6 +160,7 @@ func sampleOf(e triggers.Event) Sample {
 	return Sample{
 		Shape: e.Shape, Outcome: e.Outcome, Trigger: e.Trigger, Route: clip(route, 200),
 		Colo: clip(e.Colo, 20), RayID: clip(e.RayID, 40), Version: clip(e.VersionID, 64), Time: e.Time,
+		CPU: e.CPU, Wall: e.Wall,
 	}
 }
 

@@ -176,7 +176,7 @@ func TestScopesAreThoseThatTheCodeUses(t *testing.T) {
 	for call := range calls(t) {
 		scope, known := needs[call]
 		if !known {
-			t.Errorf("bot/slackio calls %s: enter the scope that Slack's reference names for it", call)
+			t.Errorf("%s is called: enter the scope that Slack's reference names for it", call)
 		}
 		used[scope] = true
 	}

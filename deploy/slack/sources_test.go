@@ -8,13 +8,18 @@ import (
 	"testing"
 )
 
-// sources is the code of bot/slackio, without its tests.
+// sources is the code of bot/slackio and of the doctor, without tests.
 func sources(t *testing.T) string {
 	t.Helper()
 	files, err := filepath.Glob("../../bot/slackio/*.go")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("bot/slackio moved: %v", err)
 	}
+	doctor, err := filepath.Glob("../../cmd/internal/doctor/slack.go")
+	if err != nil || len(doctor) == 0 {
+		t.Fatalf("the doctor moved: %v", err)
+	}
+	files = append(files, doctor...)
 	var b strings.Builder
 	for _, f := range files {
 		if strings.HasSuffix(f, "_test.go") {
@@ -29,11 +34,11 @@ func sources(t *testing.T) string {
 	return b.String()
 }
 
-// calls are the methods of slack-go's client that bot/slackio calls.
+// calls are the methods of slack-go's client that are called there.
 func calls(t *testing.T) map[string]bool {
 	t.Helper()
 	found := map[string]bool{}
-	for _, m := range regexp.MustCompile(`\.api\.([A-Z]\w+)\(`).FindAllStringSubmatch(sources(t), -1) {
+	for _, m := range regexp.MustCompile(`\.(?:api|client\([\w.]+\))\.([A-Z]\w+)\(`).FindAllStringSubmatch(sources(t), -1) {
 		found[m[1]] = true
 	}
 	if len(found) < 10 {
