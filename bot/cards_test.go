@@ -277,8 +277,8 @@ func TestRootNamesTheClass(t *testing.T) {
 func TestEvidenceSaysWhatTheEventTook(t *testing.T) {
 	for want, e := range map[string]triggers.Event{
 		"rpc, outcome exception, 812 ms CPU in 30 s": {Trigger: "rpc", Outcome: "exception", CPU: 812 * time.Millisecond, Wall: 30_011 * time.Millisecond},
-		"0 ms CPU in 9 ms":       {Wall: 9 * time.Millisecond},
-		"rpc, outcome exception": {Trigger: "rpc", Outcome: "exception"},
+		"0 ms CPU in 9 ms":                           {Wall: 9 * time.Millisecond},
+		"rpc, outcome exception":                     {Trigger: "rpc", Outcome: "exception"},
 	} {
 		d := overload(start, objectID)
 		d.Event.Trigger, d.Event.Outcome, d.Event.CPU, d.Event.Wall = e.Trigger, e.Outcome, e.CPU, e.Wall
