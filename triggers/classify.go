@@ -16,19 +16,11 @@ type finding struct {
 	alike string // why the event only looks like one of a class
 }
 
-// Classify says which class of trouble an event tells of, and which of its
-// texts says so (the zero Text when only the outcome does). The outcome of a
-// record decides when it names a class; otherwise the first text that does,
-// exceptions before log lines, because a caught error stands in a log line of a
-// record whose outcome is ok. Outcomes are an open set: an unknown one is none.
-func Classify(e Event) (Class, Subclass, Text) {
-	f := classify(&e)
-	if f.text < 0 {
-		return f.class, f.sub, Text{}
-	}
-	return f.class, f.sub, e.Texts[f.text]
-}
-
+// classify says which class of trouble an event tells of, and which of its
+// texts says so. The outcome of a record decides when it names a class;
+// otherwise the first text that does, exceptions before log lines, because a
+// caught error stands in a log line of a record whose outcome is ok. Outcomes are
+// an open set: an unknown one is none.
 func classify(e *Event) finding {
 	f := finding{class: outcomeClass(e.Outcome), text: -1}
 	f.own = f.class != ClassNone

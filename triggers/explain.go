@@ -1,10 +1,5 @@
 package triggers
 
-import (
-	"errors"
-	"time"
-)
-
 // Line is what explain prints for one event. A field that is absent is unknown.
 type Line struct {
 	N           int         `json:"n"`
@@ -44,23 +39,4 @@ func (d Decision) Explain(n int) Line {
 		l.Target = &t
 	}
 	return l
-}
-
-// ExplainAll judges every event of data alone, as if no incident were open and
-// every count were met. What is no event gives a line too, which says why.
-func ExplainAll(data []byte, rules *Rules, now time.Time) []Line {
-	events, err := Decode("", data)
-	var faults DecodeErrors
-	errors.As(err, &faults)
-	lines := make([]Line, 0, len(events)+len(faults))
-	for _, e := range events {
-		lines = append(lines, Decide(e, State{Rules: rules}, now).Explain(len(lines)+1))
-	}
-	for _, f := range faults {
-		lines = append(lines, Line{
-			N: len(lines) + 1, Class: ClassNone, Decision: ActionIgnore, Code: Reason(f.Reason),
-			Reason: "not an event: " + f.Error(),
-		})
-	}
-	return lines
 }

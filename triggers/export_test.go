@@ -1,6 +1,9 @@
 package triggers
 
-import "time"
+import (
+	"errors"
+	"time"
+)
 
 // Forgetful makes a listener decode and decide every record.
 func (l *Listener) Forgetful() { l.memo = nil }
@@ -74,4 +77,32 @@ func (m *Memory) each(subject string, data []byte, f func(p *part, script string
 			f(&p, SubjectScript(subject))
 		}
 	})
+}
+
+// Classify is classify, with the text that was quoted.
+func Classify(e Event) (Class, Subclass, Text) {
+	f := classify(&e)
+	if f.text < 0 {
+		return f.class, f.sub, Text{}
+	}
+	return f.class, f.sub, e.Texts[f.text]
+}
+
+// ExplainAll judges every event of data alone, as if no incident were open and
+// every count were met. What is no event gives a line too, which says why.
+func ExplainAll(data []byte, rules *Rules, now time.Time) []Line {
+	events, err := Decode("", data)
+	var faults DecodeErrors
+	errors.As(err, &faults)
+	lines := make([]Line, 0, len(events)+len(faults))
+	for _, e := range events {
+		lines = append(lines, Decide(e, State{Rules: rules}, now).Explain(len(lines)+1))
+	}
+	for _, f := range faults {
+		lines = append(lines, Line{
+			N: len(lines) + 1, Class: ClassNone, Decision: ActionIgnore, Code: Reason(f.Reason),
+			Reason: "not an event: " + f.Error(),
+		})
+	}
+	return lines
 }

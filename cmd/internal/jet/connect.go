@@ -119,6 +119,26 @@ func (j *Jet) onError(_ *nats.Conn, sub *nats.Subscription, err error) {
 	}
 }
 
+// cure is what to do about an error of connecting; empty when its words say it.
+func cure(err error) string {
+	if err == nil {
+		return ": start the server, or correct NATS_URL"
+	}
+	text := err.Error()
+	has := func(s string) bool { return strings.Contains(text, s) }
+	switch {
+	case errors.Is(err, nats.ErrAuthorization), has("Authorization Violation"), has("authorization"), has("no nkey seed"):
+		return ": give it nats.creds, nats.nkey, nats.token or user:password@ in NATS_URL that the server knows"
+	case has("unknown authority"):
+		return ": set nats.tls_ca to the file of the authority that signed the server's certificate"
+	case has("after TLS handshake"), has("certificate required"):
+		return ": the server wants a client certificate: set nats.tls_cert and nats.tls_key"
+	case errors.Is(err, nats.ErrNoServers), has("connection refused"):
+		return ": start the server, or correct NATS_URL"
+	}
+	return ""
+}
+
 func because(err error) string {
 	if err == nil {
 		return ""

@@ -47,7 +47,7 @@ func (s *Sender) settle(ctx context.Context) error {
 	for !j.nc.IsConnected() {
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("%w: NATS at %s: not connected%s", ErrUnavailable, j.where, because(j.nc.LastError()))
+			return fmt.Errorf("%w: NATS at %s: not connected%s%s", ErrUnavailable, j.where, because(j.nc.LastError()), cure(j.nc.LastError()))
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
