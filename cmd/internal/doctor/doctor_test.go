@@ -160,7 +160,7 @@ func TestWhatIsWrong(t *testing.T) {
 		{"store is a file", func(w *world) {
 			w.env["SNAPFLAME_NATS_STORE_DIR"] = "doctor_test.go"
 		}, `^bad +nats +nats.store_dir doctor_test.go cannot be written: it is a file`},
-		{"external nats", func(w *world) { w.env["NATS_URL"] = "nats://u:hunter2@127.0.0.1:1" }, `^bad +nats +JetStream does not answer: NATS at nats://127.0.0.1:1: not connected`},
+		{"external nats", func(w *world) { w.env["NATS_URL"] = "nats://u:hunter2@127.0.0.1:1" }, `^bad +nats +JetStream does not answer: NATS at nats://127.0.0.1:1: not connected.*: start the server, or correct NATS_URL$`},
 		{"incomplete", func(w *world) { w.env["SNAPFLAME_SLACK_CHANNEL"] = "" }, `^bad +config +serve does not start without slack.channel; set`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -60,7 +60,7 @@ func (s *Sender) settle(ctx context.Context) error {
 		if errors.Is(err, jetstream.ErrStreamNotFound) {
 			return fmt.Errorf("%w: there is no stream %s at %s: start snapflame serve, which makes it, or set nats.stream", ErrUnusable, j.opts.Stream, j.where)
 		}
-		return fmt.Errorf("stream %s at %s: %w", j.opts.Stream, j.where, typed(err))
+		return j.layErr(j.opts.Stream, err)
 	}
 	return nil
 }
