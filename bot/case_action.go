@@ -51,7 +51,7 @@ func (c Case) Again(a Asked, now time.Time) (next Case, id string, err error) {
 			Sentence: fmt.Sprintf("This incident already holds %d captures, which is all it keeps. Ask for one outside it: it gets a thread of its own.", maxCaptures),
 		}
 	}
-	if a.Target == (capture.Target{}) {
+	if a.Target.Script == "" && a.Target.ObjectID == "" {
 		target, ok := c.captureTarget()
 		if !ok {
 			return c, "", &Refusal{
@@ -59,12 +59,13 @@ func (c Case) Again(a Asked, now time.Time) (next Case, id string, err error) {
 				Sentence: "No evidence names the object, so there is nothing to profile yet. Pick a candidate, or name one with object=.",
 			}
 		}
+		target.VersionID = orText(a.Target.VersionID, target.VersionID)
 		a.Target = target
 	}
 	c = c.clone()
 	id = c.take(wanted{
 		target: a.Target, typ: a.Type, duration: orDuration(a.Duration, c.Duration),
-		cause: capture.CauseCommand, by: a.RequestedBy, failureAt: c.failureAt(),
+		cause: capture.CauseCommand, by: a.RequestedBy, only: a.OnlyVersion, failureAt: c.failureAt(),
 	}, now)
 	c.ActiveAt = now
 	c.log(now, "requested", fmt.Sprintf("%s capture %s asked for by %s", typeWords(a.Type), id, a.RequestedBy))

@@ -112,6 +112,7 @@ type Asked struct {
 	RequestedBy string // Slack user id, or "api:<name>"
 	Name        string // what that person is called, when known
 	Channel     string
+	OnlyVersion bool   // the target's version was named, and is the only one wanted
 	ThreadTS    string // a foreign thread to answer in; empty: a thread of our own
 }
 
@@ -137,7 +138,7 @@ func NewRequested(a Asked, o Opening, p Policy) Case {
 		Channel: o.Channel, ThreadTS: a.ThreadTS, RequestedBy: a.RequestedBy, RequestedName: clip(a.Name, 80), Previous: o.Previous,
 	}
 	c.log(o.Now, "requested", typeWords(a.Type)+" capture asked for by "+a.RequestedBy)
-	c.take(wanted{target: a.Target, typ: a.Type, duration: c.Duration, cause: capture.CauseCommand, by: a.RequestedBy}, o.Now)
+	c.take(wanted{target: a.Target, typ: a.Type, duration: c.Duration, cause: capture.CauseCommand, by: a.RequestedBy, only: a.OnlyVersion}, o.Now)
 	c.post(c.rootKey())
 	c.RootAt = o.Now
 	c.effect(Effect{Kind: EffectLast})
@@ -197,6 +198,7 @@ type wanted struct {
 	notBefore time.Time
 	failureAt time.Time
 	series    string
+	only      bool // the target's version and no other
 }
 
 // take decides a capture: it is numbered within the case, so that deciding it
@@ -206,7 +208,7 @@ func (c *Case) take(w wanted, now time.Time) string {
 	job := capture.Job{
 		ID: c.ID + "-" + strconv.Itoa(c.Taken), IncidentID: c.ID, Target: w.target, Type: w.typ,
 		Duration: w.duration, Cause: w.cause, Priority: capture.PriorityOf(w.cause, troubleOf(c.Class)),
-		QueuedAt: now, NotBefore: w.notBefore, FailureAt: w.failureAt, Trouble: troubleOf(c.Class), RequestedBy: w.by, Note: w.note,
+		QueuedAt: now, NotBefore: w.notBefore, FailureAt: w.failureAt, Trouble: troubleOf(c.Class), RequestedBy: w.by, Note: w.note, OnlyVersion: w.only,
 	}
 	c.Captures = append(c.Captures, CaptureView{Record: capture.Record{Job: job, State: capture.Queued}, Series: w.series})
 	c.effect(Effect{Kind: EffectCapture, Job: &job})

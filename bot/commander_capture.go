@@ -57,7 +57,7 @@ func (m *Commander) capture(ctx context.Context, r Request, cmd Command) (Reply,
 		}
 	}
 	c, id, err := m.desk.Ask(ctx, Asked{
-		Target: target, Type: cmd.Type(), Duration: cmd.Duration, RequestedBy: r.UserID, Name: r.UserName, Channel: r.ChannelID, ThreadTS: threadOf(r),
+		Target: target, OnlyVersion: cmd.Version != "", Type: cmd.Type(), Duration: cmd.Duration, RequestedBy: r.UserID, Name: r.UserName, Channel: r.ChannelID, ThreadTS: threadOf(r),
 	})
 	return m.started(ctx, r, cmd, c, id, err)
 }
@@ -86,7 +86,11 @@ func targetOf(cmd Command) capture.Target {
 }
 
 func (m *Commander) again(ctx context.Context, r Request, cmd Command, incident string) (Reply, error) {
-	c, id, err := m.desk.Again(ctx, incident, Asked{Type: cmd.Type(), Duration: cmd.Duration, RequestedBy: r.UserID})
+	a := Asked{Type: cmd.Type(), Duration: cmd.Duration, RequestedBy: r.UserID}
+	if cmd.Version != "" {
+		a.Target, a.OnlyVersion = targetOf(cmd), true
+	}
+	c, id, err := m.desk.Again(ctx, incident, a)
 	return m.started(ctx, r, cmd, c, id, err)
 }
 

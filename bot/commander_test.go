@@ -119,6 +119,33 @@ func TestAskingTwiceStartsOnce(t *testing.T) {
 	}
 }
 
+// Whoever names a version wants that one: a profile of another would be taken
+// for it.
+func TestNamedVersionIsTheOnlyOne(t *testing.T) {
+	w := newWorld(t)
+	other := strings.Repeat("a1", 4) + version[8:]
+	for i, c := range []struct {
+		text, version string
+		only          bool
+	}{{"cpu checkout", "", false}, {"cpu checkout version=" + other, other, true}, {"cpu checkout", "", false}} {
+		w.say(c.text)
+		jobs := w.queued()
+		if len(jobs) != 1 || jobs[0].Target.VersionID != c.version || jobs[0].OnlyVersion != c.only {
+			t.Fatalf("%d: %q gives %+v", i, c.text, jobs)
+		}
+		w.finish()
+	}
+	if _, err := w.desk.Handle(t.Context(), overload(start, objectID)); err != nil {
+		t.Fatal(err)
+	}
+	w.finish()
+	w.threads["9.1"] = "inc2"
+	w.do(bot.Request{Kind: bot.RequestMention, Text: "heap room-api/RoomObject object=" + objectID + " version=" + other, ThreadTS: "9.1", MessageTS: "9.7"})
+	if jobs := w.queued(); len(jobs) != 1 || jobs[0].ID != "inc2-2" || jobs[0].Target.VersionID != other || jobs[0].Target.ObjectID != objectID || !jobs[0].OnlyVersion {
+		t.Errorf("in the incident's thread: %+v", jobs)
+	}
+}
+
 // A capture by hand of a target whose incident has one under way is refused
 // with what is running there.
 func TestIncidentUnderWayIsSaid(t *testing.T) {

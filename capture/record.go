@@ -32,6 +32,9 @@ type Job struct {
 	Trouble   Trouble   `json:"trouble,omitempty"`
 	// RequestedBy is a Slack user id, or "api:<name>"; empty for automatic captures.
 	RequestedBy string `json:"requested_by,omitempty"`
+	// OnlyVersion captures no other version than the target's: somebody named it,
+	// and would take the profile of another for it.
+	OnlyVersion bool `json:"only_version,omitempty"`
 	// Note is why this capture follows another ("91 % garbage collector: heap next").
 	Note string `json:"note,omitempty"`
 }

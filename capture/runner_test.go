@@ -429,6 +429,26 @@ func checkHour(t *testing.T, at []time.Time, most int) {
 	}
 }
 
+func TestNoOtherVersionThanTheNamedOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, only := range []bool{false, true} {
+			w, api := newWorld(), &script{lines: []error{fails(capture.FailNoExecutions)}, data: sample(t)}
+			j := job("1")
+			j.Target.VersionID, j.OnlyVersion = v1, only
+			w.submit(j)
+			run(t, w, w.parts(api, &plain{more: []string{"other"}}), capture.Options{}, 3*time.Minute)
+			for i, call := range api.calls {
+				if want := map[bool]string{false: "other", true: v1}[only]; i > 0 && call.target.VersionID != want {
+					t.Errorf("only the named version: %v: attempt %d takes %s, want %s", only, i+1, call.target.VersionID, want)
+				}
+			}
+			if len(api.calls) != 2 || w.record("1").State != capture.Stored {
+				t.Errorf("%d calls, %+v", len(api.calls), w.record("1"))
+			}
+		}
+	})
+}
+
 func TestReplacementIsolateIsSaid(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(j *capture.Job)

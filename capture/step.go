@@ -72,6 +72,9 @@ func (h *hand) begin(ctx, work context.Context) {
 		return
 	}
 	found, err := h.p.Resolver.Resolve(work, h.job.Target)
+	if err == nil && h.job.OnlyVersion {
+		found, err = OnlyVersion(found, h.job.Target.VersionID)
+	}
 	if err != nil || len(found) == 0 {
 		h.failed(work, asFailure(err, FailNotFound), len(found))
 		return

@@ -3,6 +3,7 @@ package capture
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"strings"
 	"time"
 )
 
@@ -55,4 +56,22 @@ func (t Target) Key() string {
 		h.Write([]byte{0})
 	}
 	return "worker-" + hex.EncodeToString(h.Sum(nil)[:10])
+}
+
+// OnlyVersion leaves the candidates of the version that was asked for. An empty
+// version asks for any. The error is a *Failure.
+func OnlyVersion(found []Resolution, version string) ([]Resolution, error) {
+	if version == "" {
+		return found, nil
+	}
+	var out []Resolution
+	for _, r := range found {
+		if strings.HasPrefix(r.Target.VersionID, version) {
+			out = append(out, r)
+		}
+	}
+	if len(out) == 0 {
+		return nil, &Failure{Kind: FailNotFound, Unsent: true, Message: "the Worker that implements the object has no version " + version + " in its deployments; name none for what is deployed"}
+	}
+	return out, nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -144,7 +143,7 @@ func (sh *shell) fromCloudflare(ctx context.Context, c *conf.Config, r capture.R
 	if err != nil {
 		return nil, failureText(err)
 	}
-	if found, err = onlyVersion(found, r.Target.VersionID); err != nil {
+	if found, err = capture.OnlyVersion(found, r.Target.VersionID); err != nil {
 		return nil, failureText(err)
 	}
 	// The candidates are in order of likelihood. Only "there is no such thing"
@@ -162,19 +161,6 @@ func (sh *shell) fromCloudflare(ctx context.Context, c *conf.Config, r capture.R
 		}
 	}
 	return nil, failureText(err)
-}
-
-// onlyVersion leaves the candidates of the version that was asked for: a file
-// of another one would be taken for it. An empty version asks for any.
-func onlyVersion(found []capture.Resolution, version string) ([]capture.Resolution, error) {
-	if version == "" {
-		return found, nil
-	}
-	found = slices.DeleteFunc(found, func(r capture.Resolution) bool { return !strings.HasPrefix(r.Target.VersionID, version) })
-	if len(found) == 0 {
-		return nil, &capture.Failure{Kind: capture.FailNotFound, Unsent: true, Message: "the Worker that implements the object has no version " + version + " in its deployments; leave --version out for what is deployed"}
-	}
-	return found, nil
 }
 
 // cloudflareOptions is how every command speaks to the account.

@@ -61,7 +61,7 @@ func (p *person) asked(s api.Start, by string) (bot.Asked, error) {
 		return bot.Asked{}, fmt.Errorf("%w: %s", api.ErrRefused, fmt.Sprintf(format, args...))
 	}
 	a := bot.Asked{
-		Target: capture.Target{Kind: capture.Worker, Script: s.Worker, VersionID: s.Version}, Type: capture.Type(s.Type),
+		Target: capture.Target{Kind: capture.Worker, Script: s.Worker, VersionID: s.Version}, OnlyVersion: s.Version != "", Type: capture.Type(s.Type),
 		Duration: p.a.config().Capture.Duration, RequestedBy: "api:" + by, Channel: p.a.config().Slack.Channel,
 	}
 	if s.Worker == "" {
@@ -171,7 +171,7 @@ func (p *person) Status(ctx context.Context) (bot.Status, error) {
 	case b.BlockedFor == capture.WaitRateLimit:
 		s.BlockedUntil = b.BlockedUntil
 	default:
-		cloudflare = b.BlockedFor.Words() + "; captures wait until " + b.BlockedUntil.UTC().Format("15:04:05") + " UTC"
+		cloudflare = strings.TrimPrefix(b.BlockedFor.Words(), "Cloudflare ") + "; captures wait until " + b.BlockedUntil.UTC().Format("15:04:05") + " UTC"
 	}
 	s.Health = append(s.Health, health("NATS", p.a.jet.Health(ctx)), check("Slack", p.a.slack.health()), check("Cloudflare", cloudflare))
 	return s, nil
