@@ -36,6 +36,7 @@ const (
 	DecodeTruncated DecodeReason = "truncated_json"
 	DecodeTooDeep   DecodeReason = "nested_too_deep"
 	DecodeTooLong   DecodeReason = "too_long"
+	DecodeBadGzip   DecodeReason = "invalid_gzip"
 	DecodeTooMany   DecodeReason = "too_many_events"
 	DecodeShape     DecodeReason = "unknown_shape"
 	DecodeField     DecodeReason = "wrong_field"

@@ -2,8 +2,10 @@ package triggers_test
 
 import (
 	"bytes"
+	"compress/gzip"
 	"encoding/json"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -117,6 +119,11 @@ func TestDecodeFrames(t *testing.T) {
 		{"deep", strings.Repeat("[", 100_000), 0, []triggers.DecodeReason{triggers.DecodeTooDeep}},
 		{"deep inside", `{"scriptName":"a","outcome":"ok","logs":` + strings.Repeat(`{"a":`, 100_000), 0, []triggers.DecodeReason{triggers.DecodeTooDeep}},
 		{"too long", strings.Repeat(" ", triggers.MaxMessage+1), 0, []triggers.DecodeReason{triggers.DecodeTooLong}},
+		{"gzip", packed(tail + "\n" + push), 2, nil},
+		{"gzip of nothing", packed(""), 0, []triggers.DecodeReason{triggers.DecodeEmpty}},
+		{"gzip, cut off", packed(tail)[:40], 0, []triggers.DecodeReason{triggers.DecodeBadGzip}},
+		{"gzip by its first bytes only", "\x1f\x8bhello", 0, []triggers.DecodeReason{triggers.DecodeBadGzip}},
+		{"gzip bomb", packed(strings.Repeat(" ", triggers.MaxMessage+1)), 0, []triggers.DecodeReason{triggers.DecodeTooLong}},
 		{"OTLP preflight", `{"resourceLogs":[]}`, 0, nil},
 		{"webhook test", `{"text":"Hello World! This is a test message sent from https://cloudflare.com."}`, 1, nil},
 		{"unknown load line", `{"snapflame":"other"}`, 0, []triggers.DecodeReason{triggers.DecodeField}},
@@ -136,6 +143,14 @@ func TestDecodeFrames(t *testing.T) {
 			}
 		})
 	}
+}
+
+func packed(text string) string {
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	_, _ = io.WriteString(z, text)
+	_ = z.Close()
+	return b.String()
 }
 
 func TestDecodeBoundsWhatItReads(t *testing.T) {

@@ -2,7 +2,9 @@ package triggers
 
 import (
 	"bytes"
+	"compress/gzip"
 	"fmt"
+	"io"
 )
 
 // parts calls f with every part of a message and returns how many there were.
@@ -11,6 +13,13 @@ import (
 // after another (NDJSON, or pretty-printed). When a value is damaged the rest
 // is read line by line, so that one bad line of NDJSON costs one part.
 func parts(s *scanner, data []byte, f func(part)) int {
+	if bytes.HasPrefix(data, []byte("\x1f\x8b")) {
+		var fault *DecodeError
+		if data, fault = unpacked(data); fault != nil {
+			f(part{fault: fault})
+			return 1
+		}
+	}
 	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
 	if len(data) > MaxMessage {
 		f(part{fault: &DecodeError{
@@ -30,6 +39,23 @@ func parts(s *scanner, data []byte, f func(part)) int {
 		i = end
 	}
 	return p.n
+}
+
+// unpacked is what a gzip message holds. One byte more than a message may have
+// is enough to refuse it.
+func unpacked(packed []byte) ([]byte, *DecodeError) {
+	z, err := gzip.NewReader(bytes.NewReader(packed))
+	var data []byte
+	if err == nil {
+		data, err = io.ReadAll(io.LimitReader(z, MaxMessage+1))
+	}
+	if err != nil {
+		return nil, &DecodeError{Reason: DecodeBadGzip, Data: packed, Detail: "begins like gzip and cannot be unpacked: " + err.Error()}
+	}
+	if len(data) > MaxMessage {
+		return nil, &DecodeError{Reason: DecodeTooLong, Data: packed, Detail: fmt.Sprintf("unpacks to more than %d bytes; split it", MaxMessage)}
+	}
+	return data, nil
 }
 
 type parter struct {

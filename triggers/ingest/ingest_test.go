@@ -163,6 +163,26 @@ func TestLargeBodiesAreCutToFit(t *testing.T) {
 	if status, _ := post(t, q, "/v1/logs", `{"resourceLogs":[`+res+`,`+res+`]}`); status != 200 || len(q.got) != 2 {
 		t.Errorf("an OTLP export over the limit: got %d and %d messages, want 200 and 2", status, len(q.got))
 	}
+	record := fmt.Sprintf(`{"body":{"stringValue":"<%s>"}}`, strings.Repeat("x", 2000))
+	records := strings.TrimSuffix(strings.Repeat(record+",", 400), ",")
+	one := `{"resource":{"attributes":[{"key":"service.name","value":{"stringValue":"edge"}}]},"scopeLogs":[{"scope":{"name":"a"},"logRecords":[` + records + `]},{"scope":{"name":"b"},"logRecords":[` + record + `]}]}`
+	q = &queue{limit: 100_000}
+	if status, text := post(t, q, "/v1/logs", `{"resourceLogs":[`+one+`]}`); status != 200 {
+		t.Errorf("one resource with many records: got %d %q", status, text)
+	}
+	found := 0
+	for _, m := range q.got {
+		if !strings.Contains(string(m.data), `"service.name"`) || len(m.data) > 100_000 {
+			t.Errorf("a message of %d bytes, %.80s", len(m.data), m.data)
+		}
+		found += strings.Count(string(m.data), `"stringValue":"\u003c`)
+	}
+	if found != 401 {
+		t.Errorf("%d records, want 401", found)
+	}
+	if status, _ := post(t, &queue{limit: 2000}, "/v1/logs", `{"resourceLogs":[`+one+`]}`); status != 413 {
+		t.Errorf("a record over the limit: got %d, want 413", status)
+	}
 	var many strings.Builder
 	for i := range 10_000 {
 		fmt.Fprintf(&many, `{"scriptName":"a","n":%d,"pad":%q}`+"\n", i, strings.Repeat("y", 100))

@@ -181,8 +181,19 @@ func (b *bucket) watchOnce(ctx context.Context, filter string, f func(e jetstrea
 		return typed(err)
 	}
 	defer func() { _ = w.Stop() }()
+	// A server that was started anew knows nothing of the watch, which finds out
+	// from missing heartbeats: after ten seconds, or only after minutes.
+	again := make(chan struct{}, 1)
+	defer b.j.hooks.add(func() {
+		select {
+		case again <- struct{}{}:
+		default:
+		}
+	})()
 	for {
 		select {
+		case <-again:
+			return errors.New("connected again")
 		case e, ok := <-w.Updates():
 			switch {
 			case !ok:

@@ -2,6 +2,7 @@ package jet_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"strconv"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/snapflame/snapflame/bot"
 	"github.com/snapflame/snapflame/cmd/internal/jet"
 	"github.com/snapflame/snapflame/triggers"
 )
@@ -315,4 +317,47 @@ func TestTheEmbeddedServerCanBeStartedAnew(t *testing.T) {
 		t.Errorf("listens on %s, want %s as before", j.URL(), url)
 	}
 	until(t, "healthy", func() bool { return j.Health(ctx) == nil })
+}
+
+// A server that was started anew does not know the watches of before: they
+// begin again and miss nothing.
+func TestWatchesGoOnAfterAServerWasStartedAnew(t *testing.T) {
+	t.Parallel()
+	j := open(t, t.TempDir())
+	ctx := within(t)
+	var mu sync.Mutex
+	seen := map[string]int64{}
+	inits := 0
+	watch, stop := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		_ = j.Cases().WatchOpen(watch, func(c bot.Case, _ uint64, _ bool) {
+			mu.Lock()
+			defer mu.Unlock()
+			seen[c.Key] = c.Count
+		}, func() { mu.Lock(); inits++; mu.Unlock() })
+	})
+	defer func() { stop(); wg.Wait() }()
+	put := func(count int64, rev uint64) uint64 {
+		t.Helper()
+		var out uint64
+		until(t, "written", func() bool {
+			var err error
+			out, err = j.Cases().PutCase(ctx, bot.Case{ID: "i1", Key: "overloaded.w-a", State: bot.Open, Count: count}, rev)
+			return err == nil
+		})
+		return out
+	}
+	counted := func(n int64) func() bool {
+		return func() bool { mu.Lock(); defer mu.Unlock(); return seen["overloaded.w-a"] == n && inits == 1 }
+	}
+	rev := put(1, 0)
+	until(t, "the first revision is seen", counted(1))
+	for i := range int64(3) {
+		if err := j.RestartServer(); err != nil {
+			t.Fatal(err)
+		}
+		rev = put(i+2, rev)
+		until(t, "a revision after a restart is seen", counted(i+2))
+	}
 }
