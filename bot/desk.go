@@ -181,25 +181,37 @@ func (d *Desk) opening(ctx context.Context, dec triggers.Decision, now time.Time
 // events back by being opened again, unless the key has a newer one: then that
 // one counts them, and no event is lost.
 func (d *Desk) Tally(ctx context.Context, tallies []triggers.Tally) error {
-	var errs []error
-	for _, t := range tallies {
+	errs := make([]error, len(tallies))
+	var wg sync.WaitGroup
+	free := make(chan struct{}, d.o.AtOnce)
+	for i, t := range tallies {
 		if t.Count == 0 {
 			continue
 		}
-		_, err := d.changeOpen(ctx, t.IncidentKey, t.IncidentID, "late events", func(c Case, now time.Time) (Case, error) {
-			return c.Tallied(t, now), nil
+		free <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-free }()
+			errs[i] = d.tally(ctx, t)
 		})
-		if errors.Is(err, capture.ErrNotFound) {
-			// Gone with retention: nothing is left to count on, and asking again
-			// would stop the events behind it.
-			d.o.Log.Warn().Str("incident", t.IncidentID).Int64("events", t.Count).Msg("events of an incident that is not kept")
-			continue
-		}
-		if err != nil {
-			errs = append(errs, fmt.Errorf("count %d events on incident %s: %w", t.Count, t.IncidentID, err))
-		}
 	}
+	wg.Wait()
 	return errors.Join(errs...)
+}
+
+func (d *Desk) tally(ctx context.Context, t triggers.Tally) error {
+	_, err := d.changeOpen(ctx, t.IncidentKey, t.IncidentID, "late events", func(c Case, now time.Time) (Case, error) {
+		return c.Tallied(t, now), nil
+	})
+	switch {
+	case errors.Is(err, capture.ErrNotFound):
+		// Gone with retention: nothing is left to count on, and asking again
+		// would stop the events behind it.
+		d.o.Log.Warn().Str("incident", t.IncidentID).Int64("events", t.Count).Msg("events of an incident that is not kept")
+		return nil
+	case err != nil:
+		return fmt.Errorf("count %d events on incident %s: %w", t.Count, t.IncidentID, err)
+	}
+	return nil
 }
 
 // changeOpen applies f to the open case of the key, or opens the archived case
