@@ -69,12 +69,21 @@ func decode(raw []byte, o Options) (*profile, readFacts, error) {
 	}
 	fr := newFramer(t, o.SourceMap)
 	p, err := decodeStacks(t, f, fr)
+	var foreign string
+	if err == nil && fr.foreign() {
+		foreign = fmt.Sprintf("the source map was not used: it seems to be of another build, as only %d of %d function names stand where it says", fr.found, fr.checked)
+		fr = newFramer(t, nil)
+		p, err = decodeStacks(t, f, fr)
+	}
 	if err != nil {
 		return nil, facts, err
 	}
 	p.typ, p.cap, p.period = typ, m.cap, t.periodIn(typ)
 	p.live = typ == Heap && m.value >= 0 && t.live(m.value)
 	facts = readFacts{samples: int64(t.n.samples), removed: f.removed, notes: notes(note, f, fr)}
+	if foreign != "" {
+		facts.notes = append(facts.notes, foreign)
+	}
 	return p, facts, nil
 }
 

@@ -94,6 +94,8 @@ type framer struct {
 	region  string // all texts at once, where they lie together
 	start   uint32 // of region in the raw bytes
 	reasons map[MapReason]int
+	checked int  // functions whose name could be looked for in its source
+	found   int  // and stood there
 	fixed   bool // text had to be repaired
 	unknown int32
 }
@@ -167,11 +169,29 @@ func (f *framer) make(fn function, p place) int32 {
 		pos, why := f.m.Map(k.file, k.line, p.column)
 		f.reasons[why]++
 		if why == Mapped {
+			f.check(k, pos)
 			k.file, k.line = clean([]byte(pos.File)), pos.Line
 		}
 	}
 	return f.intern(k)
 }
+
+func (f *framer) check(k frameKey, at Position) {
+	c, ok := f.m.(SourceChecker)
+	if !ok {
+		return
+	}
+	if holds, known := c.Holds(k.file, at, k.name); known {
+		f.checked++
+		if holds {
+			f.found++
+		}
+	}
+}
+
+// foreign says that the source map is that of another build: most functions do
+// not stand where it puts them.
+func (f *framer) foreign() bool { return f.checked >= 3 && 2*f.found < f.checked }
 
 func (f *framer) intern(k frameKey) int32 {
 	if i, ok := f.byKey[k]; ok {

@@ -28,6 +28,12 @@ type SourceMapper interface {
 	Map(file string, line, column int64) (Position, MapReason)
 }
 
+// SourceChecker is a SourceMapper that can tell whether a function's name stands
+// where it has put it; known is false where it cannot.
+type SourceChecker interface {
+	Holds(file string, at Position, name string) (holds, known bool)
+}
+
 // Position is a place in a source file.
 type Position struct {
 	File string // "src/x.ts", "node_modules/zod/lib/index.mjs"

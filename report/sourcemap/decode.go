@@ -39,11 +39,14 @@ type Map struct {
 	sources  []string
 	segments []segment
 	lines    []uint32 // segments of bundle line i: lines[i] to lines[i+1]
+	texts    texts    // of the sources, when they are wanted
 }
 
 // Parse decodes a source map of version 3. It keeps no part of data. The error
 // wraps ErrTooLarge, ErrSections or ErrInvalid.
-func Parse(data []byte) (*Map, error) {
+func Parse(data []byte) (*Map, error) { return parse(data, false) }
+
+func parse(data []byte, keepTexts bool) (*Map, error) {
 	if len(data) > MaxSize {
 		return nil, ErrTooLarge
 	}
@@ -57,6 +60,7 @@ func Parse(data []byte) (*Map, error) {
 		Sources    []string        `json:"sources"`
 		Mappings   string          `json:"mappings"`
 		Sections   json.RawMessage `json:"sections"`
+		Contents   json.RawMessage `json:"sourcesContent"`
 	}
 	if err := json.Unmarshal(data, &v); err != nil {
 		return nil, fmt.Errorf("read source map: %w: %w", ErrInvalid, err)
@@ -73,6 +77,9 @@ func Parse(data []byte) (*Map, error) {
 	}
 	if err := m.decode(v.Mappings); err != nil {
 		return nil, err
+	}
+	if keepTexts {
+		m.texts = readTexts(m.sources, v.Contents)
 	}
 	return m, nil
 }

@@ -28,15 +28,19 @@ var ErrNone = errors.New("no *.map file; give the folder that wrangler deploy --
 type Set struct {
 	byPath map[string]*Map   // path below the folder, without .map
 	byBase map[string][]*Map // file name alone
+	texts  bool              // keep the sources' texts, for Holds
 }
 
-var _ report.SourceMapper = (*Set)(nil)
+var (
+	_ report.SourceMapper  = (*Set)(nil)
+	_ report.SourceChecker = (*Set)(nil)
+)
 
 // Load reads every *.map file below dir, except in node_modules: packages
 // bring maps of their own, which are not the bundle's. A file that is no source
 // map fails the whole, with its name.
 func Load(dir string) (*Set, error) {
-	s := &Set{}
+	s := &Set{texts: true} // whoever gives a folder may give that of another build
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, fmt.Errorf("open source maps: %w", err)
@@ -85,7 +89,7 @@ func (s *Set) Add(module string, data []byte) error {
 	if len(s.byPath) >= maxMaps {
 		return fmt.Errorf("add source map of %s: more than %d maps; give those of one Worker", module, maxMaps)
 	}
-	m, err := Parse(data)
+	m, err := parse(data, s.texts)
 	if err != nil {
 		return fmt.Errorf("source map of %s: %w", module, err)
 	}
@@ -113,6 +117,19 @@ func (s *Set) Map(file string, line, column int64) (report.Position, report.MapR
 		return report.Position{}, report.NoMap
 	}
 	return m.At(line, column)
+}
+
+// Holds implements report.SourceChecker, with the texts of the sources that the
+// map of the bundle brought along.
+func (s *Set) Holds(file string, at report.Position, name string) (holds, known bool) {
+	if s == nil {
+		return false, false
+	}
+	m := s.find(plain(file))
+	if m == nil {
+		return false, false
+	}
+	return m.texts.holds(at, name)
 }
 
 func (s *Set) find(name string) *Map {

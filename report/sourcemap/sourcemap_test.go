@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -250,6 +251,27 @@ func TestReportSaysWhatCouldNotBeMapped(t *testing.T) {
 	for _, f := range r.Functions {
 		if strings.HasPrefix(f.File, "src/") {
 			t.Errorf("guessed %+v", f)
+		}
+	}
+}
+
+// Bundles are all called worker.js, so the map of another Worker, or of another
+// build, is easily given. It is told from the names in its sources.
+func TestMapOfAnotherBuildIsNotBelieved(t *testing.T) {
+	for profile, own := range map[string]string{
+		"do-schema.cpu.pb.gz": "meter", "do-meter.cpu.pb.gz": "meter", "heap-do.pb.gz": "meter",
+		"gateway-replacer.cpu.pb.gz": "gateway", "heap-metrics.pb.gz": "gateway", "gateway-gc95.cpu.pb.gz": "gateway",
+	} {
+		for _, given := range []string{"meter", "gateway"} {
+			r, err := report.Analyse(read(t, "..", "testdata", "profiles", profile), report.Options{SourceMap: load(t, given)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			said := strings.Contains(strings.Join(r.Notes, "\n"), "another build")
+			mapped := slices.ContainsFunc(r.Functions, func(f report.Function) bool { return strings.HasPrefix(f.File, "src/") })
+			if want := given == own; said == want || mapped != want {
+				t.Errorf("%s with the map of %s: notes %q, names from sources %v", profile, given, r.Notes, mapped)
+			}
 		}
 	}
 }
