@@ -150,5 +150,5 @@ func (m *memory) events(sequence uint64, stored time.Time) int {
 	if m.unpacked == nil {
 		m.unpacked = m.runs()
 	}
-	return int(min(eventsOf(m.unpacked, sequence), 1<<30)) //nolint:gosec // bounded
+	return int(min(eventsOf(m.unpacked, sequence), 1<<30))
 }

@@ -28,6 +28,7 @@ import (
 // SNAPFLAME_SEED repeats a run, SNAPFLAME_REPORT names a file for its figures.
 
 func TestKillMatrix(t *testing.T) {
+	t.Parallel()
 	short := []string{
 		"event stored", "case written", "record started", "API runs", "API answered", "profile stored",
 		"root, after its effect", "root recorded", "picture completed, before its effect", "random",
@@ -38,6 +39,7 @@ func TestKillMatrix(t *testing.T) {
 
 // TestKillMatrixExternal kills only the service: the queue outlives it.
 func TestKillMatrixExternal(t *testing.T) {
+	t.Parallel()
 	if !long() {
 		t.Skip("runs with SNAPFLAME_LONG=1")
 	}
@@ -48,6 +50,7 @@ func TestKillMatrixExternal(t *testing.T) {
 // TestKillMatrixWithoutHistory has no way to look whether a message arrived: a
 // kill between sending and recording may double it once, and the message says so.
 func TestKillMatrixWithoutHistory(t *testing.T) {
+	t.Parallel()
 	m := newMatrix(t, false)
 	m.run(m.plan([]string{"root, after its effect", "report, after its effect"}, 30))
 }

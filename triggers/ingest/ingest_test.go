@@ -172,10 +172,10 @@ func TestLargeBodiesAreCutToFit(t *testing.T) {
 	}
 	found := 0
 	for _, m := range q.got {
-		if !strings.Contains(string(m.data), `"service.name"`) || len(m.data) > 100_000 {
+		if !strings.Contains(m.data, `"service.name"`) || len(m.data) > 100_000 {
 			t.Errorf("a message of %d bytes, %.80s", len(m.data), m.data)
 		}
-		found += strings.Count(string(m.data), `"stringValue":"\u003c`)
+		found += strings.Count(m.data, `"stringValue":"\u003c`)
 	}
 	if found != 401 {
 		t.Errorf("%d records, want 401", found)

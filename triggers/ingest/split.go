@@ -68,52 +68,36 @@ func splitExport(b []byte, limit int) ([]chunk, *answer) {
 	return nil, tooLarge()
 }
 
-// exportKeys are what a resource holds its records under.
-var exportKeys = map[string][2]string{"resourceLogs": {"scopeLogs", "logRecords"}, "resourceSpans": {"scopeSpans", "spans"}}
-
 // splitResource cuts what one resource sent by its records, each part with the
 // resource and the scope that it is of.
 func splitResource(key, raw string, limit int) ([]chunk, *answer) {
-	scopesKey, recordsKey := exportKeys[key][0], exportKeys[key][1]
-	var resource map[string]json.RawMessage
+	e := export{key: key, scopesKey: "scopeLogs", recordsKey: "logRecords"}
+	if key == "resourceSpans" {
+		e.scopesKey, e.recordsKey = "scopeSpans", "spans"
+	}
 	var scopes []map[string]json.RawMessage
-	if json.Unmarshal([]byte(raw), &resource) != nil || json.Unmarshal(resource[scopesKey], &scopes) != nil {
+	if json.Unmarshal([]byte(raw), &e.resource) != nil || json.Unmarshal(e.resource[e.scopesKey], &scopes) != nil {
 		return nil, tooLarge()
 	}
 	var out []chunk
 	for _, scope := range scopes {
 		var records []json.RawMessage
-		if json.Unmarshal(scope[recordsKey], &records) != nil {
+		if json.Unmarshal(scope[e.recordsKey], &records) != nil {
 			return nil, tooLarge()
 		}
-		with := func(records []json.RawMessage) []byte {
-			list, err := json.Marshal(records)
-			if err != nil {
-				return nil
-			}
-			scope[recordsKey] = list
-			if resource[scopesKey], err = json.Marshal([]any{scope}); err != nil {
-				return nil
-			}
-			data, err := json.Marshal(map[string]any{key: []any{resource}})
-			if err != nil {
-				return nil
-			}
-			return data
-		}
-		frame := len(with([]json.RawMessage{}))
+		frame := len(e.with(scope, []json.RawMessage{}))
 		for len(records) > 0 {
 			n, size := 0, frame
 			for n < len(records) && size+len(records[n])+1 <= limit {
 				size += len(records[n]) + 1
 				n++
 			}
-			data := with(records[:n])
+			data := e.with(scope, records[:n])
 			for len(data) > limit && n > 1 { // what was escaped is longer now
 				n /= 2
-				data = with(records[:n])
+				data = e.with(scope, records[:n])
 			}
-			if n == 0 || data == nil || len(data) > limit {
+			if n == 0 || len(data) == 0 || len(data) > limit {
 				return nil, tooLarge()
 			}
 			out = append(out, chunk{data: data})
@@ -121,6 +105,30 @@ func splitResource(key, raw string, limit int) ([]chunk, *answer) {
 		}
 	}
 	return out, nil
+}
+
+// export is an OTLP export of one resource.
+type export struct {
+	key, scopesKey, recordsKey string
+	resource                   map[string]json.RawMessage
+}
+
+// with is the export with these records of one scope alone; nil when it cannot
+// be written.
+func (e *export) with(scope map[string]json.RawMessage, records []json.RawMessage) []byte {
+	list, err := json.Marshal(records)
+	if err != nil {
+		return nil
+	}
+	scope[e.recordsKey] = list
+	if e.resource[e.scopesKey], err = json.Marshal([]any{scope}); err != nil {
+		return nil
+	}
+	data, err := json.Marshal(map[string]any{e.key: []any{e.resource}})
+	if err != nil {
+		return nil
+	}
+	return data
 }
 
 func splitArray(b []byte, limit int) ([]chunk, *answer) {
