@@ -198,8 +198,16 @@ func (d *Desk) Tally(ctx context.Context, tallies []triggers.Tally) error {
 	return errors.Join(errs...)
 }
 
+// errPartly says that a tally holds messages that the incident has counted: what
+// was known of it was older than the incident.
+var errPartly = errors.New("a part of them is counted already")
+
 func (d *Desk) tally(ctx context.Context, t triggers.Tally) error {
 	_, err := d.changeOpen(ctx, t.IncidentKey, t.IncidentID, "late events", func(c Case, now time.Time) (Case, error) {
+		if !c.Counted.Covers(t.Counted) && c.Counted.Overlaps(t.Counted) {
+			d.noteCounted(c) // the messages come again, and are told apart then
+			return c, errPartly
+		}
 		return c.Tallied(t, now), nil
 	})
 	switch {

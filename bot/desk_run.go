@@ -107,6 +107,13 @@ func (d *Desk) Counted(key string) triggers.Counted {
 	return triggers.Counted{}
 }
 
+// noteCounted is for a case that was read and is newer than the watch, or closed.
+func (d *Desk) noteCounted(c Case) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.due.find(c.Key).counted = c.Counted
+}
+
 // idle is how long a desk without a deadline sleeps.
 const idle = time.Hour
 

@@ -148,3 +148,41 @@ func finish(ctx context.Context, t *testing.T, d *bot.Desk, job capture.Job) {
 		}
 	}
 }
+
+// A tally comes again when the answer to it was lost: all of it is left out, a
+// part of it is refused until the messages are told apart.
+func TestTallyCountsEachMessageOnce(t *testing.T) {
+	w := newWorld(t)
+	stored := func(seq uint64) time.Time { return start.Add(time.Duration(seq)) } //nolint:gosec // small
+	counted := func(seqs ...uint64) triggers.Counted {
+		var c triggers.Counted
+		for _, s := range seqs {
+			c = c.With(triggers.CountedOne(s, 1, stored(s)))
+		}
+		return c
+	}
+	first := overload(start, objectID)
+	first.Counted = counted(1)
+	opened, err := w.desk.Handle(t.Context(), first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, c := range []struct {
+		seqs   []uint64
+		failed bool
+		count  int64
+	}{{[]uint64{2, 3}, false, 3}, {[]uint64{2, 3}, false, 3}, {[]uint64{3, 4}, true, 3}, {[]uint64{4}, false, 4}, {[]uint64{1}, false, 4}} {
+		tally := tallyOf(opened, int64(len(c.seqs)), start)
+		tally.Counted = counted(c.seqs...)
+		if err := w.desk.Tally(t.Context(), []triggers.Tally{tally}); (err != nil) != c.failed {
+			t.Errorf("%d: %v", i, err)
+		}
+		got, err := w.Case(t.Context(), opened.IncidentID)
+		if err != nil || got.Count != c.count {
+			t.Errorf("%d: counts %d, want %d: %v", i, got.Count, c.count, err)
+		}
+		if c.failed && !w.desk.Counted(opened.IncidentKey()).Covers(counted(3)) {
+			t.Errorf("%d: nobody can tell which of them are counted", i)
+		}
+	}
+}

@@ -135,6 +135,23 @@ func (c Counted) Covers(d Counted) bool {
 	return true
 }
 
+// Overlaps reports whether some messages of d are counted in c as far as d
+// counts them.
+func (c Counted) Overlaps(d Counted) bool {
+	if c.IsZero() || d.IsZero() || d.At.After(c.At) && d.To < c.To {
+		return false
+	}
+	have := c.runs()
+	for _, r := range d.runs() {
+		for i := sort.Search(len(have), func(i int) bool { return have[i].to >= r.from }); i < len(have) && have[i].from <= r.to; i++ {
+			if have[i].n >= r.n {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // memory is a Counted that is unpacked when it is needed, which is only when a
 // message comes again.
 type memory struct {

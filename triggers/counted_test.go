@@ -48,6 +48,30 @@ func TestCountedAgainstAMap(t *testing.T) {
 	}
 }
 
+func TestCountedOverlaps(t *testing.T) {
+	of := func(from, to uint64, n int) triggers.Counted {
+		c := triggers.CountedOne(from, n, at(from))
+		for s := from + 1; s <= to; s++ {
+			c = c.With(triggers.CountedOne(s, n, at(s)))
+		}
+		return c
+	}
+	have := of(10, 20, 2)
+	for _, tt := range []struct {
+		name string
+		d    triggers.Counted
+		want bool
+	}{
+		{"before", of(5, 9, 1), false}, {"after", of(21, 30, 1), false}, {"the last and more", of(20, 30, 2), true},
+		{"the first and older", of(5, 10, 1), true}, {"inside", of(12, 13, 2), true}, {"further in the same messages", of(12, 13, 3), false},
+		{"of a younger stream", triggers.CountedOne(12, 1, at(500)), false}, {"nothing", triggers.Counted{}, false},
+	} {
+		if got := have.Overlaps(tt.d); got != tt.want {
+			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
+		}
+	}
+}
+
 func TestCountedIsBoundedAndKeepsTheNewest(t *testing.T) {
 	var c triggers.Counted
 	for seq := uint64(0); seq < 4000; seq += 2 { // no two of them in a row
@@ -134,6 +158,38 @@ func TestListenerCountsWhatComesAgainOnce(t *testing.T) {
 			if len(d.counts) != len(want) {
 				t.Errorf("round %d: counts %v", round, d.counts)
 			}
+		}
+	})
+}
+
+// What is known of an incident may be older than the incident: a tally of which
+// a part is counted comes again, and then its parts are told apart.
+func TestListenerTellsTheCountedPartOfATally(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, q := newDesk(), newQueue()
+		for range 10 {
+			q.publish(failing("s"))
+			time.Sleep(time.Millisecond)
+		}
+		listen(t, q, d, triggers.Options{}, func() { time.Sleep(3 * time.Second) })
+		again := newQueue()
+		for _, m := range q.all {
+			again.all, again.ready = append(again.all, m), append(again.ready, m)
+			m.q, m.acks = again, 0
+		}
+		for range 5 {
+			again.publish(failing("s"))
+			time.Sleep(time.Millisecond)
+		}
+		d.behind = true
+		s := listen(t, again, d, triggers.Options{}, func() { time.Sleep(time.Minute) })
+		for key, n := range d.counts {
+			if n != 15 {
+				t.Errorf("%s counts %d, want 15; %v", key, n, s.troubles)
+			}
+		}
+		if again.open() != 0 {
+			t.Errorf("%d messages are not acknowledged; %v", again.open(), s.troubles)
 		}
 	})
 }

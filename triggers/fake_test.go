@@ -2,6 +2,7 @@ package triggers_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -125,6 +126,8 @@ type desk struct {
 	open     map[string]string
 	counts   map[string]int64 // by key; the opening event is counted by Handle
 	counted  map[string]triggers.Counted
+	behind   bool // Counted knows only what Tally has met
+	noticed  map[string]triggers.Counted
 	handled  int
 	tallies  []triggers.Tally
 	failing  func(key string) error
@@ -136,7 +139,7 @@ type desk struct {
 }
 
 func newDesk() *desk {
-	return &desk{open: map[string]string{}, counts: map[string]int64{}, counted: map[string]triggers.Counted{}}
+	return &desk{open: map[string]string{}, counts: map[string]int64{}, counted: map[string]triggers.Counted{}, noticed: map[string]triggers.Counted{}}
 }
 
 func (d *desk) Handle(_ context.Context, dec triggers.Decision) (triggers.Decision, error) {
@@ -168,6 +171,9 @@ func (d *desk) Handle(_ context.Context, dec triggers.Decision) (triggers.Decisi
 func (d *desk) Counted(key string) triggers.Counted {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if d.behind {
+		return d.noticed[key]
+	}
 	return d.counted[key]
 }
 
@@ -183,6 +189,10 @@ func (d *desk) Tally(_ context.Context, tallies []triggers.Tally) error {
 		}
 		if d.counted[t.IncidentKey].Covers(t.Counted) {
 			continue
+		}
+		if d.counted[t.IncidentKey].Overlaps(t.Counted) {
+			d.noticed[t.IncidentKey] = d.counted[t.IncidentKey]
+			return errors.New("a part of them is counted already")
 		}
 		d.counts[t.IncidentKey] += t.Count
 		d.counted[t.IncidentKey] = d.counted[t.IncidentKey].With(t.Counted)

@@ -29,7 +29,8 @@ type Sink interface {
 	// ActionJoin when an open incident covered it, and the IncidentID.
 	Handle(ctx context.Context, d Decision) (Decision, error)
 	// Tally adds what joined since the last call; durable when it returns. What
-	// Counted covers already is not added again.
+	// the incident has counted is not added again: all of a tally is left out, a
+	// part of it is an error, after which Counted knows better.
 	Tally(ctx context.Context, tallies []Tally) error
 	// Counted is what the open incident of a key has counted, as far as is known
 	// without asking anybody.
