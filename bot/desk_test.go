@@ -153,7 +153,7 @@ func finish(ctx context.Context, t *testing.T, d *bot.Desk, job capture.Job) {
 // part of it is refused until the messages are told apart.
 func TestTallyCountsEachMessageOnce(t *testing.T) {
 	w := newWorld(t)
-	stored := func(seq uint64) time.Time { return start.Add(time.Duration(seq)) } //nolint:gosec // small
+	stored := func(seq uint64) time.Time { return start.Add(time.Duration(seq)) }
 	counted := func(seqs ...uint64) triggers.Counted {
 		var c triggers.Counted
 		for _, s := range seqs {

@@ -62,9 +62,14 @@ func TestCountedOverlaps(t *testing.T) {
 		d    triggers.Counted
 		want bool
 	}{
-		{"before", of(5, 9, 1), false}, {"after", of(21, 30, 1), false}, {"the last and more", of(20, 30, 2), true},
-		{"the first and older", of(5, 10, 1), true}, {"inside", of(12, 13, 2), true}, {"further in the same messages", of(12, 13, 3), false},
-		{"of a younger stream", triggers.CountedOne(12, 1, at(500)), false}, {"nothing", triggers.Counted{}, false},
+		{"before", of(5, 9, 1), false},
+		{"after", of(21, 30, 1), false},
+		{"the last and more", of(20, 30, 2), true},
+		{"the first and older", of(5, 10, 1), true},
+		{"inside", of(12, 13, 2), true},
+		{"further in the same messages", of(12, 13, 3), false},
+		{"of a younger stream", triggers.CountedOne(12, 1, at(500)), false},
+		{"nothing", triggers.Counted{}, false},
 	} {
 		if got := have.Overlaps(tt.d); got != tt.want {
 			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
