@@ -70,8 +70,9 @@ func (f *fleet) servers(w *world) {
 	w.nats = strings.Join(clients, ",")
 	w.env["NATS_URL"], w.env["SNAPFLAME_NATS_REPLICAS"] = "nats://"+strings.Join(clients, ",nats://"), "3"
 	w.patience = 2 * time.Minute
-	// Longer than the queue can be away: what comes late still joins.
-	w.env["SNAPFLAME_INCIDENT_QUIET"] = "20s"
+	// Longer than the queue can be away, which was 38 s when its leader was killed:
+	// what comes late still joins.
+	w.env["SNAPFLAME_INCIDENT_QUIET"] = "60s"
 	if long() {
 		w.env["SNAPFLAME_INCIDENT_QUIET"] = "90s"
 	}
